@@ -1,0 +1,73 @@
+package core
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"strconv"
+)
+
+// A Space is the set of cells of one policy, window and shape: everything of a
+// cell's name but the key. It is made once per rate and policy, is immutable and
+// safe for concurrent use. Two Spaces of equal content name the same cells.
+type Space struct {
+	policy string
+	window int64
+	shape  string
+	id     [2]uint64
+	naming *Naming
+	phase  func(Cell) int64
+}
+
+// spaceSeed makes Space.ID the same for equal content within this process.
+var spaceSeed = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+// NewSpace returns the space of a policy's cells for a window in microseconds
+// and a Rule.Shape. Limit and burst are no part of it, so changing them keeps
+// what is consumed. A nil naming is the zero Naming. A nil phase staggers by
+// the backend's own hash of the cell.
+func NewSpace(policy string, window int64, shape string, naming *Naming, phase func(Cell) int64) *Space {
+	if naming == nil {
+		naming = new(Naming)
+	}
+	s := &Space{policy: policy, window: window, shape: shape, naming: naming, phase: phase}
+	b := binary.AppendUvarint(nil, uint64(len(policy)))
+	b = append(b, policy...)
+	b = strconv.AppendInt(b, window, 10)
+	b = append(b, ' ')
+	b = append(b, shape...)
+	s.id = [2]uint64{maphash.Bytes(spaceSeed[0], b), maphash.Bytes(spaceSeed[1], b)}
+	return s
+}
+
+// Policy, Window (microseconds) and Shape are the parts of the space.
+func (s *Space) Policy() string { return s.policy }
+func (s *Space) Window() int64  { return s.window }
+func (s *Space) Shape() string  { return s.shape }
+
+// ID is a fingerprint of policy, window and shape under a seed of this process:
+// for backends inside it, to be mixed into the hash of the key.
+func (s *Space) ID() [2]uint64 { return s.id }
+
+// A Cell is the address of one counter: a space and the key of one identity.
+type Cell struct {
+	Space *Space
+	Key   Key
+}
+
+// Phase is the offset of the cell's windows from the Unix epoch, in [0, window):
+// hash mod window, where hash is 64 well mixed bits of the backend's own name of
+// the cell, or what Config.Phase says. Rules that are not staggered ignore it.
+func (c *Cell) Phase(hash uint64) int64 {
+	if c.Space.phase != nil {
+		return mod(c.Space.phase(*c), c.Space.window)
+	}
+	return int64(hash % uint64(c.Space.window))
+}
+
+// mod is the remainder in [0, n).
+func mod(a, n int64) int64 {
+	if a %= n; a < 0 {
+		a += n
+	}
+	return a
+}

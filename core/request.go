@@ -1,0 +1,54 @@
+package core
+
+import (
+	"context"
+	"net/netip"
+)
+
+// Native is what an adapter answers about one request of its framework, asked
+// lazily. It translates and knows nothing of limits. Strings may refer to the
+// framework's memory: they are used within the request only.
+type Native interface {
+	Context() context.Context
+	// Method is the method the router used, such as "GET".
+	Method() string
+	// Path is the path as the client spelled it. Never a key: use Route.
+	Path() string
+	// Route is the template of the matched route, such as "/users/:id", or ""
+	// where none is known (not found, or middleware that runs before routing).
+	Route() string
+	// Peer is the address of the TCP peer, invalid where there is none (unix
+	// socket). It may be v4-mapped or carry a zone.
+	Peer() netip.Addr
+	// Header is the first value of a header field, "" when there is none.
+	Header(name string) string
+	// HeaderValues are all its values in order, one per field line.
+	HeaderValues(name string) []string
+	// Query is the first value of a query parameter, "" when there is none.
+	Query(name string) string
+	// Body returns the body, if it has at most limit bytes, and leaves it to be
+	// read again, byte-identical. A longer body is ErrBodyTooLarge; it too stays
+	// readable in full.
+	Body(limit int) ([]byte, error)
+	// Unwrap is the framework's own context (*gin.Context, *http.Request, ...).
+	Unwrap() any
+}
+
+// Request is a request as hooks, key sources and rate functions see it: the
+// native one plus what core works out of it, once. It is valid within the
+// request only and not safe for concurrent use.
+type Request interface {
+	Native
+	// IP is the client's address as Config.Proxies tells to find it, unmapped
+	// and without zone; invalid when there is none.
+	IP() netip.Addr
+	// User is what Config.User answers, "" without it.
+	User() string
+	// Form is the first value of a field in the body, urlencoded or multipart
+	// (value parts only, never the query); "" when there is none. A body that
+	// is too large or broken refuses the request with 413 or 400.
+	Form(name string) string
+	// JSON is a top-level string, number or boolean of a JSON body as text,
+	// under the same rules.
+	JSON(name string) string
+}
