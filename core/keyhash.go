@@ -1,9 +1,6 @@
 package core
 
-import (
-	"encoding/binary"
-	"hash/maphash"
-)
+import "hash/maphash"
 
 // Fingerprint is the key's identity in 128 bits, for tables inside the process:
 // two halves hashed under the two seeds, which must be independent and secret
@@ -16,6 +13,10 @@ func (k *Key) Fingerprint(s *[2]maphash.Seed, id [2]uint64) [2]uint64 {
 	if k.kind == KindIP && k.head == "" {
 		return k.fingerprintIP(s, id)
 	}
+	return k.fingerprintBytes(s, id)
+}
+
+func (k *Key) fingerprintBytes(s *[2]maphash.Seed, id [2]uint64) [2]uint64 {
 	var buf [224]byte
 	b := k.Append(buf[:0])
 	if len(b) == 0 {
@@ -24,19 +25,16 @@ func (k *Key) Fingerprint(s *[2]maphash.Seed, id [2]uint64) [2]uint64 {
 	return [2]uint64{maphash.Bytes(s[0], b) ^ id[0], maphash.Bytes(s[1], b) ^ id[1]}
 }
 
-// fingerprintIP hashes a shorter form of the commonest key. Its first byte is
-// KindNone, with which no encoding begins, and its length is not that of the
-// empty key's.
+// fingerprintIP hashes the commonest key by whole words, in registers: a v4
+// prefix is one word, a v6 prefix two that are chained. The prefix length
+// multiplies the first link, which nobody outside can know.
 func (k *Key) fingerprintIP(s *[2]maphash.Seed, id [2]uint64) [2]uint64 {
-	var buf [24]byte
-	b := buf[:8]
-	if k.v4 {
-		binary.LittleEndian.PutUint64(b, 4<<8|uint64(k.bits)<<16|k.lo<<32)
-	} else {
-		b = buf[:]
-		binary.LittleEndian.PutUint64(b, 6<<8|uint64(k.bits)<<16)
-		binary.LittleEndian.PutUint64(b[8:], k.hi)
-		binary.LittleEndian.PutUint64(b[16:], k.lo)
+	a := k.lo&(1<<32-1)<<8 | uint64(k.bits)<<40 // first and last byte 0: like no encoding
+	b := a
+	if !k.v4 {
+		n := 2*uint64(k.bits) + 1
+		a = k.lo ^ n*maphash.Comparable(s[0], k.hi)
+		b = k.lo ^ n*maphash.Comparable(s[1], k.hi)
 	}
-	return [2]uint64{maphash.Bytes(s[0], b) ^ id[0], maphash.Bytes(s[1], b) ^ id[1]}
+	return [2]uint64{maphash.Comparable(s[0], a) ^ id[0], maphash.Comparable(s[1], b) ^ id[1]}
 }
