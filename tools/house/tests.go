@@ -16,8 +16,7 @@ func checkTests(t *tree) []finding {
 			continue
 		}
 		imports, testers := importNames(f), paramsOf(f, func(typ string) bool { return strings.HasPrefix(typ, "testing.") })
-		var visit func(ast.Node) bool
-		visit = func(n ast.Node) bool {
+		ast.Inspect(f, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
 				return true
@@ -39,8 +38,7 @@ func checkTests(t *tree) []finding {
 				out = append(out, finding{name, t.line(call.Pos()), x.Name + "." + sel.Sel.Name + ": a test that did not run must not be green; make what it needs, or fail"})
 			}
 			return true
-		}
-		ast.Inspect(f, visit)
+		})
 	}
 	return out
 }

@@ -13,7 +13,7 @@ var (
 	leftover    = regexp.MustCompile(`(?:^|[^.\w])(TODO|FIXME|XXX|HACK)\b`) // context.TODO is a function
 	machinePath = regexp.MustCompile("(?:^|[\\s\"'`(=:])(/(?:home|root|Users|work|tmp)/[\\w.-]+)")
 	pageName    = regexp.MustCompile(`(?:^|[\s"'(,;])((?:[\w.-]+/)*[A-Za-z][\w-]*\.md)\b`)
-	climbing    = regexp.MustCompile(`(?:^|[\s"'(])((?:\.\./)+[\w.-]+)`)
+	climbing    = regexp.MustCompile(`(?:^|[\s"'(])((?:\.\./)+[\w-][\w.-]*)`)
 )
 
 // checkWords reads the prose: comments of Go files, pages, scripts and Lua. It
