@@ -81,6 +81,9 @@ func TestWriteMendsStaleSnippets(t *testing.T) {
 	if want := "Before.\n"; !strings.HasPrefix(pages[0], want) || !strings.HasSuffix(pages[0], "After.\n") {
 		t.Errorf("the prose around the snippets changed:\n%s", pages[0])
 	}
+	if !strings.Contains(pages[0], "\n   func main() {\n   \tprintln") {
+		t.Errorf("the snippet in the list lost its indentation:\n%s", pages[0])
+	}
 }
 
 // Anchors are those that the place where the pages are read makes of headings.

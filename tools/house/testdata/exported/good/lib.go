@@ -51,3 +51,7 @@ type Native interface {
 type private struct{ Exported int }
 
 func (private) Exports() {}
+
+type generic[T any] struct{ t T }
+
+func (generic[T]) Exports() {}
