@@ -66,10 +66,14 @@ func KeyOfPrefix(p netip.Prefix) Key {
 	if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
 		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
 	}
-	a := p.Masked().Addr()
+	return keyOfMasked(p.Masked().Addr(), p.Bits())
+}
+
+// keyOfMasked is the key of a prefix that is masked and not v4-mapped.
+func keyOfMasked(a netip.Addr, bits int) Key {
 	b := a.As16()
 	return Key{kind: KindIP, hi: binary.BigEndian.Uint64(b[:8]), lo: binary.BigEndian.Uint64(b[8:]),
-		bits: uint8(p.Bits()), v4: a.Is4()}
+		bits: uint8(bits), v4: a.Is4()}
 }
 
 // With returns the key with one more part. It copies what it needs: the result
