@@ -1,4 +1,4 @@
-// Command table turns the raw output of bench.sh into the tables of README.md:
+// Command table turns the raw output of bench.sh into tables for people:
 // the median of each row and column.
 //
 //	go run ./cmd/table out/A.txt
