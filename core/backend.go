@@ -67,8 +67,10 @@ type Backend interface {
 	Reset(ctx context.Context, cells ...Cell) error
 }
 
-// A SingleTaker is a Backend with a shorter way for the commonest case: one
-// decision of one ask. The result is that of Take. The Limiter looks for it once.
+// A SingleTaker is a Backend inside the process that has a shorter way for the
+// commonest case, one decision of one ask: TakeOne does what Take does, waits for
+// nothing, and so takes no context. All goes by value, so that nothing is moved
+// to the heap. The Limiter looks for it once.
 type SingleTaker interface {
-	TakeOne(ctx context.Context, at int64, ask *Ask, out *Verdict) (now int64, err error)
+	TakeOne(at int64, ask Ask) (v Verdict, now int64, err error)
 }

@@ -14,8 +14,8 @@ var (
 	// ErrIdentity: the request has no usable identity: no client address where
 	// one is needed, or a value of more than 8 KiB. 400.
 	ErrIdentity = errors.New("no usable identity")
-	// ErrMissing: the request lacks a value that the policy insists on
-	// (MissingRefuse). 400.
+	// ErrMissing: the request lacks a value that the policy insists on. The
+	// Limiter makes a refusal of it, with nothing charged (MissingRefuse).
 	ErrMissing = errors.New("missing value")
 )
 
@@ -35,7 +35,7 @@ const (
 	// MissingSkip does not apply the policy. So clients can avoid it at will:
 	// never without another policy that they can not avoid.
 	MissingSkip
-	// MissingRefuse refuses the request with ErrMissing.
+	// MissingRefuse refuses the request, as a limit of 0 would.
 	MissingRefuse
 )
 
