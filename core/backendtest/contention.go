@@ -3,6 +3,7 @@ package backendtest
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -187,7 +188,8 @@ func contentionRefunds(s *suite, st strategy) {
 			if n := held.Add(1); n > l.quota() {
 				s.Errorf("%d units are held, the limit is %d", n, l.quota())
 			}
-			held.Add(-1) // before the refund: what is held is never overstated
+			runtime.Gosched() // let the others want it, too
+			held.Add(-1)      // before the refund: what is held is never overstated
 			if err := s.backend.Settle(context.Background(), epoch, []core.Ask{a}, []core.Receipt{out[0].Receipt}, []int64{-1}); err != nil {
 				s.Errorf("Settle: %v", err)
 			}

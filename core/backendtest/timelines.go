@@ -180,13 +180,14 @@ func (t timeline) live(h *history) error {
 		return err
 	}
 	var (
-		now, high int64 // after the start
-		last      charge
-		open      []charge // not settled yet
+		now, high, floor int64 // after the start
+		last             charge
+		open             []charge // not settled yet
 	)
 	for _, e := range t.events {
-		now = max(b.floor(high), e.move(now, last.Verdict))
+		now = max(floor, e.move(now, last.Verdict))
 		high = max(high, now)
+		floor = max(floor, b.over(high))
 		asks := b.asks(e)
 		if len(asks) == 0 {
 			continue
@@ -298,18 +299,19 @@ func (b *bound) asks(e event) []core.Ask {
 	return asks
 }
 
-// floor is how far the clock may go back: a backend may have forgotten a cell
-// that was over, so nobody can say what it held before its end.
-func (b *bound) floor(high int64) int64 {
-	floor := int64(0)
+// over is the last end of a cell that had ended by then. The clock never goes
+// back behind it: a backend may have forgotten the cell, so what it held before
+// is nobody's promise.
+func (b *bound) over(then int64) int64 {
+	last := int64(0)
 	for id, rule := range b.used {
 		if s, ok := b.h.model.cells[id]; ok {
-			if until := rule.Until(s) - b.h.start; until <= high {
-				floor = max(floor, until)
+			if until := rule.Until(s) - b.h.start; until <= then {
+				last = max(last, until)
 			}
 		}
 	}
-	return floor
+	return last
 }
 
 // shorten takes away events and asks as long as the rest still fails.
