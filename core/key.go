@@ -48,13 +48,24 @@ type Key struct {
 // (jobs, RPC) and in tests.
 func NewKey(name, value string) Key { return Key{kind: KindExtra, name: name, value: value} }
 
-// KeyOf is the key of one part of the given kind. It is what the key sources
-// build; name is the header's, parameter's or field's name.
-func KeyOf(kind Kind, name, value string) Key { return Key{kind: kind, name: name, value: value} }
+// KeyOf is the key of one part of the given kind, as the key sources build it;
+// name is the header's, parameter's or field's name. It serves to name a cell
+// from outside a request: KeyOf(KindUser, "", "bob"). KindNone has no part and
+// KindIP is built by KeyOfPrefix: KeyOf panics for both.
+func KeyOf(kind Kind, name, value string) Key {
+	if kind == KindNone || kind == KindIP {
+		panic("core: KeyOf has no name and value for KindNone and KindIP; use Key{} or KeyOfPrefix")
+	}
+	return Key{kind: kind, name: name, value: value}
+}
 
 // KeyOfPrefix is the key of a client address cut to its prefix: what ByIP
-// builds. The prefix must be valid and its address without a zone.
+// builds. A v4-mapped prefix is the v4 one. An invalid prefix, which no client
+// has, is a key of its own.
 func KeyOfPrefix(p netip.Prefix) Key {
+	if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+	}
 	a := p.Masked().Addr()
 	b := a.As16()
 	return Key{kind: KindIP, hi: binary.BigEndian.Uint64(b[:8]), lo: binary.BigEndian.Uint64(b[8:]),
@@ -65,11 +76,16 @@ func KeyOfPrefix(p netip.Prefix) Key {
 // stays valid as long as value does.
 func (k Key) With(name, value string) Key { return k.with(KeyOf(KindExtra, name, value)) }
 
+// with appends the parts of last.
 func (k Key) with(last Key) Key {
-	if k.kind == KindNone {
+	switch {
+	case k.kind == KindNone:
 		return last
+	case last.kind == KindNone:
+		return k
 	}
-	last.head = string(k.Append(nil)) + last.head
+	var buf [128]byte
+	last.head = string(append(k.Append(buf[:0]), last.head...))
 	return last
 }
 

@@ -1,0 +1,158 @@
+package memory
+
+import (
+	"math"
+
+	"github.com/stint-go/stint/core"
+)
+
+// A moment is the instant of a step, the same for all its asks.
+type moment struct {
+	now      int64
+	tick     uint32 // of the own clock, also where now is explicit
+	explicit bool
+	clock    *clock
+}
+
+func (m *moment) expiry(until int64) uint32 {
+	if m.explicit {
+		return m.clock.explicitExpiry(until, m.now, m.tick)
+	}
+	return m.clock.expiry(until)
+}
+
+// moment goes on from the latest instant that the shard has seen, so that a call
+// that read its clock long ago can not revive a cell that has expired since.
+func (s *shard) moment(at, read int64) moment {
+	s.last = max(s.last, read)
+	m := moment{s.last, s.shared.clock.tick(s.last), false, &s.shared.clock}
+	if at != 0 {
+		m.now, m.explicit = at, true
+	}
+	return m
+}
+
+// A seat is where one ask finds its state during a step.
+type seat struct {
+	place
+	shard *shard
+	addr  uint32        // 0: a newcomer
+	over  *overflowCell // instead, where there is no room
+	ahead int64         // cost of the asks before it on the same overflow cell
+	full  bool          // its state could not grow
+}
+
+func (t *seat) load(words int) core.State {
+	if t.over != nil {
+		return t.over.load(words)
+	}
+	return t.shard.load(t.addr, words)
+}
+
+// judge writes the verdict of the cell as it is. For a shared overflow cell the
+// asks before this one count as charged.
+func (t *seat) judge(a *core.Ask, v *core.Verdict, m *moment) {
+	if t.full {
+		*v = core.Verdict{Err: errFull}
+		return
+	}
+	cost := a.Cost
+	if cost > math.MaxInt64-t.ahead {
+		cost = math.MaxInt64
+	} else {
+		cost += t.ahead
+	}
+	*v = a.Rule.Decide(t.load(a.Rule.Words()), m.now, t.phase, cost)
+}
+
+// prepare makes sure that a charge finds room, before anything is charged. Where
+// it answers false the seat is marked, and the decision must be judged again.
+func (t *seat) prepare(a *core.Ask, m *moment) bool {
+	if t.over != nil || t.full {
+		return true
+	}
+	words := a.Rule.Words()
+	if t.addr != 0 && !isApart(words) {
+		return true
+	}
+	if t.addr != 0 {
+		t.shard.pinned = append(t.shard.pinned, t.addr)
+		t.full = !t.shard.claimApart(t.addr, words, m.tick)
+		return !t.full
+	}
+	return t.shard.reserve(words, m.tick) && (!isApart(words) || t.shard.claimApart(0, words, m.tick))
+}
+
+// finish charges the ask, or not, and makes its verdict describe the cell after
+// that. admitted is the decision's for a hard ask, its own for a soft one.
+func (t *seat) finish(a *core.Ask, v *core.Verdict, admitted bool, m *moment) {
+	if t.full {
+		return
+	}
+	v.Charged = charges(a.When, admitted)
+	words := a.Rule.Words()
+	if v.Charged && a.Cost > 0 {
+		state, receipt := a.Rule.Charge(t.load(words), m.now, t.phase, a.Cost)
+		t.store(state, words, m.expiry(a.Rule.Until(state)), limited(v))
+		if admitted {
+			v.Receipt = receipt
+		}
+	} else if limited(v) {
+		t.mark()
+	}
+	if v.OK != v.Charged {
+		t.revise(a, v, m)
+	}
+}
+
+// revise is for the two cases in which the judgement's figures do not hold
+// after the step: a charge foretold that was not made, one made unforeseen.
+func (t *seat) revise(a *core.Ask, v *core.Verdict, m *moment) {
+	cost := a.Cost
+	if v.OK {
+		cost = 0
+	}
+	now := a.Rule.Decide(t.load(a.Rule.Words()), m.now, t.phase, cost)
+	v.Remaining, v.NextAfter, v.ResetAfter = now.Remaining, now.NextAfter, now.ResetAfter
+	if !v.OK {
+		v.RetryAfter = now.RetryAfter
+	}
+}
+
+func (t *seat) store(state core.State, words int, until uint32, limited bool) {
+	if t.over != nil {
+		t.shard.shared.overflow.store(t.over, state, until)
+		return
+	}
+	if limited {
+		until |= atLimit
+	}
+	t.addr = t.shard.store(&t.place, t.addr, state, words, until)
+}
+
+// mark notes, outside the state, that a cell was found at its limit.
+func (t *seat) mark() {
+	if t.over == nil && t.addr != 0 {
+		t.shard.arena.record(t.addr)[1] |= atLimit
+	}
+}
+
+// charges reports whether an ask is charged in a decision.
+func charges(w core.When, admitted bool) bool {
+	switch w {
+	case core.OnAdmit:
+		return admitted
+	case core.OnRefuse:
+		return !admitted
+	}
+	return w == core.Always
+}
+
+// limited tells that the cell refuses, or will refuse the very next unit. A cost
+// that never fits says nothing about the cell.
+func limited(v *core.Verdict) bool {
+	if v.OK {
+		return v.Remaining == 0 && v.ResetAfter > 0
+	}
+	return v.RetryAfter != core.Forever && v.Err == nil
+}
