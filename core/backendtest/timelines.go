@@ -185,6 +185,9 @@ func (t timeline) live(h *history) error {
 		open             []charge // not settled yet
 	)
 	for _, e := range t.events {
+		if h.Provisional { // what was taken back may have moved a cell's clock
+			floor = high
+		}
 		now = max(floor, e.move(now, last.Verdict))
 		high = max(high, now)
 		floor = max(floor, b.over(high))
