@@ -33,7 +33,8 @@ type Options struct {
 	// without a charge that stays. Everything else stands: never more is admitted
 	// than the limit, costs of 1 on one cell are admitted exactly, and once all
 	// calls have returned every cell holds what was admitted; or more, where the
-	// strategy gives back less when refunds come in another order (GCRA).
+	// strategy gives back less when refunds come in another order or after a
+	// change of the limit (GCRA).
 	Provisional bool
 	// Slow shortens the loops, for a backend behind a network. No check is left
 	// out.

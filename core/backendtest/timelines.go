@@ -288,6 +288,9 @@ func (b *bound) asks(e event) []core.Ask {
 	for _, ta := range e.asks {
 		a := b.spaces[ta.limit].ask(fmt.Sprint("k", ta.key), ta.cost)
 		a.Rule, a.When, a.Soft, a.Group = b.rules[ta.limit][ta.rule], ta.when, ta.soft, ta.group
+		if b.h.Provisional { // what is taken back under another limit may be rounded
+			a.Rule = b.rules[ta.limit][0]
+		}
 		if len(asks) > 0 && asks[len(asks)-1].Group != a.Group {
 			clear(decision)
 		}
