@@ -171,7 +171,7 @@ func (t *timeline) randomEvent(r *rand.Rand, window int64) event {
 func (t timeline) run(s *suite) error {
 	h := s.history()
 	h.start = t.start
-	return t.live(h)
+	return errors.Join(t.live(h), s.empty())
 }
 
 func (t timeline) live(h *history) error {
