@@ -99,6 +99,11 @@ func (k Key) Clone() Key {
 	return k
 }
 
+// maxKey bounds a key in bytes, whatever a KeyExtra makes of a long body.
+const maxKey = 4 * maxValue
+
+func (k *Key) tooLong() bool { return len(k.head)+len(k.name)+len(k.value) > maxKey }
+
 // IsZero reports whether the key has no part.
 func (k Key) IsZero() bool { return k.kind == KindNone }
 
