@@ -287,6 +287,7 @@ func (l *Limiter) answer(c *call, v *Visit) {
 			p.observer.Denied(&c.req, *d)
 		}
 	}
+	c.record(d)
 	if !d.Allowed {
 		v.Pass = false
 		v.Response = l.byName[d.Policy].disallowed(&c.req, *d)
