@@ -94,6 +94,7 @@ func firstAt(t *testing.T, o oracle, what string, now, wait, units int64) {
 }
 
 // Debt delays as much as the oracle says, however much it is, and time pays it.
+// Counting a refusal on top of it pays nothing.
 func TestDebtIsExact(t *testing.T) {
 	histories(t, func(t *testing.T, h *history) {
 		c, o := h.counter(t), oracleOf(t, h.strategy, h.rate, h.phase)
@@ -114,6 +115,10 @@ func TestDebtIsExact(t *testing.T) {
 				o.charge(now, cost)
 			}
 			exact(t, c, o, v, now, cost, free)
+			if !v.OK && step%3 == 0 {
+				c.charge(now, cost)
+				o.charge(now, cost)
+			}
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 // Refunded at its own instant with nothing between, a charge leaves no trace in
@@ -178,4 +179,58 @@ func TestRefundOfThePastIsDropped(t *testing.T) {
 		c.settle(now, Receipt{}, -units)
 		alike(t, h.rng, before, c, now)
 	})
+}
+
+// What still counts is given back, also where time has moved on.
+func TestRefundLater(t *testing.T) {
+	for name, want := range map[string]int64{ // free half a window after 10 of 10, once 4 of them are refunded
+		"fixed-first":      4,
+		"bucket-clock":     4,
+		"bucket-inclusive": 4,
+		"moving":           4,
+		"gcra":             9, // half of it worked off, and 4 of the other half given back
+	} {
+		c := newCounter(t, strategies[name], per(10, 10*time.Second))
+		v := c.take(epoch, 10, OnAdmit)
+		c.settle(epoch+5*sec, v.Receipt, -4)
+		if got := c.peek(epoch+5*sec, 0).Remaining; got != want {
+			t.Errorf("%s: %d are free, want %d", name, got, want)
+		}
+	}
+	c := newCounter(t, SlidingWindow{}, per(10, 10*time.Second))
+	v := c.take(epoch+9*sec, 10, OnAdmit)
+	c.take(epoch+15*sec, 1, OnAdmit)
+	c.settle(epoch+15*sec, v.Receipt, -4)
+	if got := c.peek(epoch+15*sec, 0).Remaining; got != 6 { // 10 - 6/2 - 1
+		t.Errorf("%d are free, want 6", got)
+	}
+}
+
+// A charge that was cut short, as of a refused request in a full cell, has no
+// receipt: what it would have to undo is not known.
+func TestChargeCutShortHasNoReceipt(t *testing.T) {
+	for name, s := range strategies {
+		c := newCounter(t, s, per(6, time.Second))
+		units, _ := c.rule.Quota()
+		c.take(epoch, units-units/2, OnAdmit)
+		if rc := c.charge(epoch, units); rc != (Receipt{}) {
+			t.Errorf("%s: %v", name, rc)
+		}
+		if rc := newCounter(t, s, per(6, time.Second)).charge(epoch, units+1); rc != (Receipt{}) {
+			t.Errorf("%s: above the quota: %v", name, rc)
+		}
+	}
+}
+
+// Refunded in full, a cell is a fresh one, so that stores can drop it.
+func TestRefundOfAllLeavesAFreshCell(t *testing.T) {
+	for name, s := range strategies {
+		c := newCounter(t, s, per(6, time.Second))
+		units, _ := c.rule.Quota()
+		v := c.take(epoch, units, OnAdmit)
+		c.settle(epoch, v.Receipt, -units)
+		if fresh := newCounter(t, s, per(6, time.Second)).state; !slices.Equal(c.state, fresh) {
+			t.Errorf("%s: %v", name, c.state)
+		}
+	}
 }

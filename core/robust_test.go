@@ -81,7 +81,7 @@ func TestExtremeCosts(t *testing.T) {
 				c.settle(now, Receipt{now, 0, 0}, math.MinInt64)
 				within(t, c, c.peek(now, cost))
 			}
-			for _, at := range []int64{now, now + window, now + MaxWindow} {
+			for _, at := range []int64{1, now, now + window, now + MaxWindow} {
 				within(t, c, c.peek(at, 1))
 			}
 		}
@@ -205,4 +205,30 @@ func TestGCRAEndlessRefunds(t *testing.T) {
 		within(t, c, c.peek(epoch, 1))
 	}
 	t.Error("the sum of refunds has no limit")
+}
+
+// Debt in each of very many counters does not overflow their sum.
+func TestDebtInManyBuckets(t *testing.T) {
+	c := newCounter(t, BucketedWindow{Precision: time.Millisecond}, per(1, 4096*time.Millisecond))
+	now := epoch
+	for ; now < epoch+4097*ms; now += ms {
+		c.settle(now, Receipt{}, math.MaxInt64)
+		if v := c.peek(now, 1); v.OK {
+			t.Fatalf("admitted in debt: %+v", v)
+		}
+	}
+}
+
+// The first second of 1970 is an instant like any other.
+func TestSmallInstants(t *testing.T) {
+	for name, s := range strategies {
+		c, d := newCounter(t, s, per(2, 10*time.Second)), newCounter(t, s, per(2, 10*time.Second))
+		c.phase, d.phase = 3300*ms, 3300*ms
+		for _, at := range []int64{1, 2 * sec, 5 * sec, 11 * sec, 12 * sec, 40 * sec} {
+			v, w := c.take(at, 1, OnAdmit), d.take(epoch+at, 1, OnAdmit)
+			if v.Receipt, w.Receipt = (Receipt{}), (Receipt{}); v != w {
+				t.Errorf("%s: at %d: %+v, want %+v", name, at, v, w)
+			}
+		}
+	}
 }
