@@ -84,8 +84,9 @@ func (r *fixedRule) Decide(s State, now, phase, cost int64) (v Verdict) {
 	return v
 }
 
-// Charge's receipt is the window's end and, where this charge opened a window
-// that a later one would have opened elsewhere, its cost.
+// Charge's receipt is the window's end and, where without this charge a later
+// one might have opened the window, its cost: for all charges of the first
+// instant, since each may come to be the last of them.
 func (r *fixedRule) Charge(s State, now, phase, cost int64) (State, Receipt) {
 	end, used := r.at(s, now, phase)
 	n := fill(used, cost, r.limit)
@@ -97,7 +98,7 @@ func (r *fixedRule) Charge(s State, now, phase, cost int64) (State, Receipt) {
 		return s, Receipt{}
 	}
 	rc := Receipt{end}
-	if used == 0 && r.align == FirstHit {
+	if r.align == FirstHit && now <= end-r.window {
 		rc[1] = cost
 	}
 	return s, rc
@@ -116,7 +117,7 @@ func (r *fixedRule) Settle(s State, now, phase int64, rc Receipt, delta int64) S
 	switch {
 	case s[1] == 0:
 		s[0] = 0
-	case -delta == rc[1] && now < s[0]:
+	case -delta == rc[1] && now < s[0]: // it begins with a later charge: now is late enough
 		s[0] = max(s[0], now+r.window)
 	}
 	return s

@@ -232,7 +232,7 @@ func (r *gcraRule) Settle(s State, now, _ int64, rc Receipt, delta int64) State 
 func (r *gcraRule) refund(s State, now int64, rc Receipt, units int64) {
 	tat, end := r.tat(s), span{rc[0], rc[1] >> 32}
 	refunded := s[2] - rc[2]
-	if rc[1]&(1<<32-1) != r.limit || refunded < 0 || end.q < now {
+	if rc[1]&(1<<32-1) != r.limit || refunded < 0 {
 		return
 	}
 	latest := refunded == 0 && end == tat
