@@ -18,9 +18,9 @@ func (b *Backend) Settle(ctx context.Context, at int64, asks []core.Ask, rs []co
 	if err := checkAll(at, asks); err != nil {
 		return err
 	}
-	var room [8]seat
-	h := hold{backend: b, seats: room[:0]}
-	m := h.lock(at, asks)
+	h := hold{backend: b}
+	var m moment
+	h.lock(at, asks, &m)
 	defer h.unlock()
 	for i := range asks {
 		if delta[i] != 0 {

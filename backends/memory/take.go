@@ -24,12 +24,14 @@ func (b *Backend) TakeOne(at int64, ask core.Ask) (v core.Verdict, now int64, er
 }
 
 func (b *Backend) takeOne(at int64, ask *core.Ask, out *core.Verdict) int64 {
-	t := seat{place: b.locate(&ask.Cell, at != 0)}
+	var t seat
+	b.locate(&ask.Cell, at != 0, &t.place)
 	read := b.shared.clock.now()
 	t.shard = &b.shards[t.place.shard]
 	t.shard.mu.Lock()
 	defer t.shard.unlock()
-	m := t.shard.moment(at, read)
+	var m moment
+	t.shard.enter(&m, at, read)
 	t.addr = t.shard.find(&t.place)
 	if t.addr == 0 && ask.When == core.Never && t.shard.crowded(m.tick) || !t.decide(ask, out, &m) {
 		t.shard.giveBack()
@@ -82,9 +84,9 @@ func (b *Backend) Take(ctx context.Context, at int64, asks []core.Ask, out []cor
 	if len(asks) == 1 {
 		return b.takeOne(at, &asks[0], &out[0]), nil
 	}
-	var room [8]seat
-	h := hold{backend: b, seats: room[:0]}
-	m := h.lock(at, asks)
+	h := hold{backend: b}
+	var m moment
+	h.lock(at, asks, &m)
 	defer h.unlock()
 	for len(asks) > 0 {
 		n := 1
@@ -118,20 +120,25 @@ func checkAll(at int64, asks []core.Ask) error {
 type hold struct {
 	backend *Backend
 	seats   []seat
+	some    [8]seat
 	room    [8]uint32
 	shards  []uint32
 	over    bool
 }
 
 // lock seats the asks and locks their shards.
-func (h *hold) lock(at int64, asks []core.Ask) moment {
+func (h *hold) lock(at int64, asks []core.Ask, m *moment) {
 	b := h.backend
+	if h.seats = h.some[:]; len(asks) > len(h.some) {
+		h.seats = make([]seat, len(asks))
+	}
 	h.shards = h.room[:0]
 	for i := range asks {
-		p := b.locate(&asks[i].Cell, at != 0)
-		h.seats = append(h.seats, seat{place: p, shard: &b.shards[p.shard]})
-		if j, found := slices.BinarySearch(h.shards, p.shard); !found {
-			h.shards = slices.Insert(h.shards, j, p.shard)
+		t := &h.seats[i]
+		b.locate(&asks[i].Cell, at != 0, &t.place)
+		t.shard = &b.shards[t.place.shard]
+		if j, found := slices.BinarySearch(h.shards, t.place.shard); !found {
+			h.shards = slices.Insert(h.shards, j, t.place.shard)
 		}
 	}
 	read := b.shared.clock.now()
@@ -139,11 +146,9 @@ func (h *hold) lock(at int64, asks []core.Ask) moment {
 		b.shards[i].mu.Lock()
 		read = max(read, b.shards[i].last)
 	}
-	var m moment
 	for _, i := range h.shards {
-		m = b.shards[i].moment(at, read)
+		b.shards[i].enter(m, at, read)
 	}
-	return m
 }
 
 func (h *hold) unlock() {
