@@ -78,7 +78,7 @@ func TestExtremeCosts(t *testing.T) {
 				within(t, c, c.peek(now, cost))
 				now += window / 3
 				c.settle(now, v.Receipt, -cost)
-				c.settle(now, Receipt{now, 0, 0}, math.MinInt64)
+				c.settle(now, Receipt{A: now}, math.MinInt64)
 				within(t, c, c.peek(now, cost))
 			}
 			for _, at := range []int64{1, now, now + window, now + MaxWindow} {

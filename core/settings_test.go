@@ -48,7 +48,7 @@ func TestBindRefuses(t *testing.T) {
 		}
 	}
 	_, err := FixedWindow{}.Bind(Rate{-1, -1, 1})
-	if n := strings.Count(fmt.Sprint(err), "core: fixed-window: "); n != 3 {
+	if n := strings.Count(fmt.Sprint(err), "stint: fixed-window: "); n != 3 {
 		t.Errorf("%d complaints, want 3: %v", n, err)
 	}
 }

@@ -122,7 +122,7 @@ func (r *slidingRule) Charge(s State, now, phase, cost int64) (State, Receipt) {
 	if n < cost {
 		return s, Receipt{}
 	}
-	return s, Receipt{p.end}
+	return s, Receipt{A: p.end}
 }
 
 func (r *slidingRule) Settle(s State, now, phase int64, rc Receipt, delta int64) State {
@@ -130,10 +130,10 @@ func (r *slidingRule) Settle(s State, now, phase int64, rc Receipt, delta int64)
 	case delta > 0:
 		p := r.at(s, now, phase)
 		s[0], s[1], s[2] = p.end, p.cur+owed(p.cur, delta), p.prev
-	case delta == 0 || rc[0] == 0:
-	case rc[0] == s[0]:
+	case delta == 0 || rc.A == 0:
+	case rc.A == s[0]:
 		s[1] -= refunded(s[1], delta)
-	case rc[0] == s[0]-r.window:
+	case rc.A == s[0]-r.window:
 		s[2] -= refunded(s[2], delta)
 	}
 	if s[1]|s[2] == 0 {

@@ -81,7 +81,7 @@ type State []int64
 
 // A Receipt is what a rule needs to undo a charge; only that rule reads it. The
 // zero Receipt says that nothing was charged, and settling it refunds nothing.
-type Receipt [3]int64
+type Receipt struct{ A, B, C int64 }
 
 // A Verdict is the judgement of one ask. Durations are microseconds from the
 // caller's now.
