@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	app, err := newApp(nil)
+	app, err := newApp(memory.New(), nil)
 	if err == nil {
 		fmt.Println("listening on http://127.0.0.1:8080")
 		err = http.ListenAndServe("127.0.0.1:8080", app)
@@ -32,9 +32,8 @@ type app struct {
 }
 
 // newApp makes the application. now is for tests; nil is the real time.
-func newApp(now func() time.Time) (http.Handler, error) {
+func newApp(backend core.Backend, now func() time.Time) (http.Handler, error) {
 	var errs []error
-	backend := memory.New()
 	limiter := func(p core.Policy) *core.Limiter {
 		l, err := core.New(core.Config{Backend: backend, Policies: []core.Policy{p}, Disallowed: page, Now: now})
 		errs = append(errs, err)

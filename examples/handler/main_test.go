@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -8,8 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stint-go/stint/backends/memory"
+	"github.com/stint-go/stint/core"
 	"github.com/stint-go/stint/examples/internal/webtest"
 )
+
+func start(t *testing.T, backend core.Backend) *webtest.App {
+	return webtest.Start(t, func(now func() time.Time) (http.Handler, error) { return newApp(backend, now) })
+}
 
 func get(path string) webtest.Request { return webtest.Request{Path: path} }
 
@@ -18,7 +26,7 @@ func invitation(to string) webtest.Request {
 }
 
 func TestTheQuotaIsToldForNothing(t *testing.T) {
-	a := webtest.Start(t, newApp)
+	a := start(t, memory.New())
 	if got := a.Want(50, 200, get("/quota")).Body; got != `{"all_back_in_seconds":0,"limit":20,"remaining":20}` {
 		t.Errorf("%s", got)
 	}
@@ -30,7 +38,7 @@ func TestTheQuotaIsToldForNothing(t *testing.T) {
 }
 
 func TestOnlyMissesCost(t *testing.T) {
-	a := webtest.Start(t, newApp)
+	a := start(t, memory.New())
 	a.Want(10, 200, get("/files/readme"))
 	a.Want(5, 404, get("/files/a"))
 	refused := a.Want(1, 429, get("/files/b"))
@@ -42,25 +50,43 @@ func TestOnlyMissesCost(t *testing.T) {
 	a.Want(1, 200, get("/files/readme"))
 }
 
+// A gate holds everybody who has looked until all have looked.
+type gate struct {
+	core.Backend
+	looks *sync.WaitGroup
+}
+
+func (g gate) Take(ctx context.Context, at int64, asks []core.Ask, out []core.Verdict) (int64, error) {
+	now, err := g.Backend.Take(ctx, at, asks, out)
+	if asks[0].When == core.Never {
+		g.looks.Done()
+		g.looks.Wait()
+	}
+	return now, err
+}
+
 func TestMissesInParallelAreNoMore(t *testing.T) {
-	a := webtest.Start(t, newApp)
+	const parallel = 15
+	g := gate{memory.New(), new(sync.WaitGroup)}
+	g.looks.Add(parallel)
+	a := start(t, g)
 	var misses atomic.Int64
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
+	var clients sync.WaitGroup
+	for range parallel {
+		clients.Go(func() {
 			if a.Send(get("/files/a")).Status == 404 {
 				misses.Add(1)
 			}
 		})
 	}
-	wg.Wait()
+	clients.Wait()
 	if n := misses.Load(); n != 5 {
 		t.Errorf("%d misses answered, want 5", n)
 	}
 }
 
 func TestAMailboxGetsThreeInvitations(t *testing.T) {
-	a := webtest.Start(t, newApp)
+	a := start(t, memory.New())
 	a.Want(9, 400, invitation("nobody")) // costs nothing
 	a.Want(2, 200, invitation("ann@example.com"))
 	a.Want(1, 200, invitation("Ann <ANN@example.com>"))
@@ -70,7 +96,7 @@ func TestAMailboxGetsThreeInvitations(t *testing.T) {
 
 func TestOnePageForAllRefusals(t *testing.T) {
 	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-	a := webtest.Start(t, newApp)
+	a := start(t, memory.New())
 	refused := func(path, policies, problem, reason string) {
 		t.Helper()
 		for accept, html := range map[string]bool{
