@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,13 +14,13 @@ import (
 // A fakeStore is where rows go, and breaks when told to.
 type fakeStore struct {
 	rows   []string // their routes
-	broken bool
-	tries  int
+	broken atomic.Bool
+	tries  atomic.Int64
 }
 
 func (s *fakeStore) insert(ctx context.Context, batch []Denial) error {
-	s.tries++
-	if s.broken {
+	s.tries.Add(1)
+	if s.broken.Load() {
 		return errors.New("out of order")
 	}
 	for _, d := range batch {
@@ -44,16 +45,20 @@ func numbers(n int) (list []string) {
 func TestClosingWritesWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s fakeStore
+		s.broken.Store(true)
 		l := NewLog(s.insert, 1000)
+		add(l, 1)
+		synctest.Wait() // the writer has it, and all others find it busy
 		add(l, 1000)
+		s.broken.Store(false)
 		if err := l.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if !slices.Equal(s.rows, numbers(1000)) || l.written.Load() != 1000 || l.dropped.Load() != 0 {
-			t.Errorf("%d rows, %d written, %d dropped; want all 1000 in their order", len(s.rows), l.written.Load(), l.dropped.Load())
+		if want := append(numbers(1), numbers(1000)...); !slices.Equal(s.rows, want) || l.written.Load() != 1001 || l.dropped.Load() != 0 {
+			t.Errorf("%d rows, %d written, %d dropped; want all 1001 in their order", len(s.rows), l.written.Load(), l.dropped.Load())
 		}
-		if s.tries != 4 {
-			t.Errorf("%d inserts, want 4 batches", s.tries)
+		if got := s.tries.Load(); got != 6 {
+			t.Errorf("%d inserts, want one that failed, that again, and 4 batches", got)
 		}
 		l.Add(Denial{}) // by a request that ends late
 		if l.dropped.Load() != 1 {
@@ -64,7 +69,8 @@ func TestClosingWritesWhatIsQueued(t *testing.T) {
 
 func TestAFullQueueDropsAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := fakeStore{broken: true}
+		var s fakeStore
+		s.broken.Store(true)
 		l := NewLog(s.insert, 10)
 		add(l, 1)
 		synctest.Wait() // the writer has taken it, and fails
@@ -83,15 +89,16 @@ func TestAFullQueueDropsAndCounts(t *testing.T) {
 
 func TestAnInsertThatFailsIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := fakeStore{broken: true}
+		var s fakeStore
+		s.broken.Store(true)
 		l := NewLog(s.insert, 10)
 		add(l, 3)
 		time.Sleep(pause + pause/2)
 		synctest.Wait()
-		if s.tries != 2 {
-			t.Errorf("%d tries in one pause and a half, want 2", s.tries)
+		if got := s.tries.Load(); got != 2 {
+			t.Errorf("%d tries in one pause and a half, want 2", got)
 		}
-		s.broken = false
+		s.broken.Store(false)
 		if err := l.Close(t.Context()); err != nil {
 			t.Error(err)
 		}

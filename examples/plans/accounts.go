@@ -42,7 +42,7 @@ type account struct {
 func open(path string) (*sql.DB, error) {
 	file := url.URL{Path: path}
 	db, err := sql.Open("sqlite", "file:"+file.EscapedPath()+
-		"?_pragma=busy_timeout(1000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)")
+		"?_pragma=busy_timeout(1000)&_pragma=foreign_keys(1)")
 	if err != nil {
 		return nil, err
 	}
