@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 )
@@ -14,6 +15,7 @@ type Limiter struct {
 	config   Config
 	backend  Backend
 	single   SingleTaker // the backend's short way, when it has one
+	seeds    *[2]maphash.Seed
 	env      *requestEnv
 	policies []*policy
 	byName   map[string]*policy
@@ -22,6 +24,13 @@ type Limiter struct {
 	flights  flights
 	complain complaints
 	calls    sync.Pool // of *call
+}
+
+// setSingle finds the backend's short way, which knows no phase function.
+func (l *Limiter) setSingle() {
+	if one, ok := l.backend.(SingleTaker); ok && l.config.Phase == nil {
+		l.single, l.seeds = one, one.Seeds()
+	}
 }
 
 func (l *Limiter) start() {
@@ -207,7 +216,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	switch {
 	case hopeless || len(c.asks) == 0:
 	case len(c.asks) == 1 && l.single != nil:
-		if err := l.takeOne(c.asks[0], c.quotas[0], d); err != nil {
+		if err := l.takeOne(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
 			return err
 		}
 	default:
@@ -217,7 +226,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	}
 	if len(c.lacking) > 0 {
 		for _, b := range c.lacking {
-			d.add(entry{b, b.policy.soft, Verdict{RetryAfter: Forever, NextAfter: Forever}})
+			d.add(entry{b, b.policy.soft, Verdict{Judgement: refuseAll()}})
 		}
 		d.finish(l)
 	}
@@ -225,12 +234,18 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 }
 
 // takeOne is takeAll for one ask, by the backend's short way.
-func (l *Limiter) takeOne(a Ask, b *quota, d *Decision) (err error) {
-	d.first.b, d.first.soft = b, a.Soft
-	if d.first.verdict, d.now, err = l.single.TakeOne(l.at(), a); err != nil {
+func (l *Limiter) takeOne(q *quota, key *Key, cost int64, when When, d *Decision) error {
+	o, err := l.single.TakeOne(l.at(), q.space, q.rule, key.Print(l.seeds), cost, when)
+	if err != nil {
 		return err
 	}
-	return d.finish(l)
+	d.first.b, d.first.soft = q, q.policy.soft
+	d.first.verdict.Judgement, d.first.verdict.Charged = o.Judgement, o.Charged
+	d.now, d.headers, d.disallowed = o.Now, l.headers, l.config.Disallowed
+	d.Limited = !o.OK
+	d.Allowed = o.OK || q.policy.soft
+	d.speak(&d.first)
+	return nil
 }
 
 func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error) {

@@ -45,6 +45,9 @@ func (l *Limiter) Reset(ctx context.Context, policy string, key Key) error {
 }
 
 func (l *Limiter) policy(name string) (*policy, error) {
+	if p := l.policies[0]; p.name == name { // the usual number of policies is one
+		return p, nil
+	}
 	if p := l.byName[name]; p != nil {
 		return p, nil
 	}
@@ -72,7 +75,7 @@ func (l *Limiter) allow(ctx context.Context, p *policy, key Key, cost int64, whe
 		return d, nil
 	}
 	if len(quotas) == 1 && l.single != nil {
-		err = l.takeOne(Ask{Cell: Cell{quotas[0].space, key}, Rule: quotas[0].rule, Cost: cost, When: when, Soft: p.soft}, quotas[0], &d)
+		err = l.takeOne(quotas[0], &key, cost, when, &d)
 		return d, err
 	}
 	c := l.call(nil)

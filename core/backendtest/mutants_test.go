@@ -428,7 +428,7 @@ var foretells = made(func(b *broken) {
 		for i, a := range asks {
 			if err == nil && a.When == core.Never && out[i].OK {
 				state, phase := b.Model.load(a)
-				out[i] = a.Rule.Decide(state, now, phase, a.Cost)
+				out[i].Judgement = a.Rule.Decide(state, now, phase, a.Cost)
 			}
 		}
 		return now, err
