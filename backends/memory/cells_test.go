@@ -50,7 +50,7 @@ func TestOneShardPerIdentity(t *testing.T) {
 
 // States of very many words are apart, also from one another.
 func TestManyWords(t *testing.T) {
-	b := New()
+	b := open(t, 100, 1<<20) // one shard
 	r, err := core.BucketedWindow{}.Bind(core.Rate{Limit: 10, Window: 100 * time.Second, Precision: time.Second})
 	if err != nil {
 		t.Fatal(err)
