@@ -93,7 +93,7 @@ func (t *seat) finish(a *core.Ask, v *core.Verdict, admitted bool, m *moment) {
 		state, receipt := a.Rule.Charge(t.load(words), m.now, t.phase, a.Cost)
 		t.store(state, words, m.expiry(a.Rule.Until(state)), limited(v))
 		if admitted {
-			v.Receipt[0], v.Receipt[1], v.Receipt[2] = receipt[0], receipt[1], receipt[2] // quicker than the array
+			v.Receipt = receipt
 		}
 	} else if limited(v) {
 		t.mark()
