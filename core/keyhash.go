@@ -10,25 +10,28 @@ import "hash/maphash"
 // each half XORed with id's. So the cells of one identity in several spaces need
 // one hash, with Space.ID as id. Keys up to about 200 bytes allocate nothing.
 func (k *Key) Fingerprint(s *[2]maphash.Seed, id [2]uint64) [2]uint64 {
+	var a, b uint64 // an array would go through memory, at the price of the hash
 	if k.kind == KindIP && k.head == "" {
-		return k.fingerprintIP(s, id)
+		a, b = k.fingerprintIP(s)
+	} else {
+		a, b = k.fingerprintBytes(s)
 	}
-	return k.fingerprintBytes(s, id)
+	return [2]uint64{a ^ id[0], b ^ id[1]}
 }
 
-func (k *Key) fingerprintBytes(s *[2]maphash.Seed, id [2]uint64) [2]uint64 {
+func (k *Key) fingerprintBytes(s *[2]maphash.Seed) (uint64, uint64) {
 	var buf [224]byte
 	b := k.Append(buf[:0])
 	if len(b) == 0 {
 		b = buf[:1] // maphash answers the seed itself for no bytes
 	}
-	return [2]uint64{maphash.Bytes(s[0], b) ^ id[0], maphash.Bytes(s[1], b) ^ id[1]}
+	return maphash.Bytes(s[0], b), maphash.Bytes(s[1], b)
 }
 
 // fingerprintIP hashes the commonest key by whole words, in registers: a v4
 // prefix is one word, a v6 prefix two that are chained. The prefix length
 // multiplies the first link, which nobody outside can know.
-func (k *Key) fingerprintIP(s *[2]maphash.Seed, id [2]uint64) [2]uint64 {
+func (k *Key) fingerprintIP(s *[2]maphash.Seed) (uint64, uint64) {
 	a := k.lo&(1<<32-1)<<8 | uint64(k.bits)<<40 // first and last byte 0: like no encoding
 	b := a
 	if !k.v4 {
@@ -36,5 +39,5 @@ func (k *Key) fingerprintIP(s *[2]maphash.Seed, id [2]uint64) [2]uint64 {
 		a = k.lo ^ n*maphash.Comparable(s[0], k.hi)
 		b = k.lo ^ n*maphash.Comparable(s[1], k.hi)
 	}
-	return [2]uint64{maphash.Comparable(s[0], a) ^ id[0], maphash.Comparable(s[1], b) ^ id[1]}
+	return maphash.Comparable(s[0], a), maphash.Comparable(s[1], b)
 }
