@@ -226,7 +226,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	}
 	if len(c.lacking) > 0 {
 		for _, b := range c.lacking {
-			d.add(entry{b, b.policy.soft, Verdict{Judgement: refuseAll()}})
+			d.add(entry{refuseAll(), b, b.policy.soft, nil})
 		}
 		d.finish(l)
 	}
@@ -239,12 +239,15 @@ func (l *Limiter) takeOne(q *quota, key *Key, cost int64, when When, d *Decision
 	if err != nil {
 		return err
 	}
-	d.first.b, d.first.soft = q, q.policy.soft
-	d.first.verdict.Judgement, d.first.verdict.Charged = o.Judgement, o.Charged
+	// Field by field: a struct that has just been written is slow to copy.
+	e := &d.first
+	e.b, e.soft = q, q.policy.soft
+	e.OK, e.Remaining = o.OK, o.Remaining
+	e.RetryAfter, e.NextAfter, e.ResetAfter = o.RetryAfter, o.NextAfter, o.ResetAfter
 	d.now, d.headers, d.disallowed = o.Now, l.headers, l.config.Disallowed
 	d.Limited = !o.OK
-	d.Allowed = o.OK || q.policy.soft
-	d.speak(&d.first)
+	d.Allowed = o.OK || e.soft
+	d.speak(e)
 	return nil
 }
 
@@ -256,7 +259,7 @@ func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error)
 	}
 	d.more = make([]entry, 0, len(c.asks)-1+len(c.lacking))
 	for i, v := range c.out {
-		d.add(entry{c.quotas[i], c.asks[i].Soft, v})
+		d.add(entry{v.Judgement, c.quotas[i], c.asks[i].Soft, v.Err})
 	}
 	return d.finish(l)
 }
@@ -280,7 +283,7 @@ func (d *Decision) finish(l *Limiter) error {
 	var errs []error
 	for i := range d.len() {
 		e := d.at(i)
-		if err := e.verdict.Err; err != nil && !e.soft {
+		if err := e.err; err != nil && !e.soft {
 			errs = append(errs, fmt.Errorf("policy %s: %w", e.b.policy.name, err))
 		}
 	}
@@ -297,7 +300,7 @@ func (l *Limiter) answer(c *call, v *Visit) {
 	var last *policy
 	for i := range d.len() {
 		e := d.at(i)
-		if p := e.b.policy; !e.verdict.OK && p != last && p.observer != nil {
+		if p := e.b.policy; !e.OK && p != last && p.observer != nil {
 			last = p
 			p.observer.Denied(&c.req, *d)
 		}
