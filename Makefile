@@ -19,8 +19,8 @@ lint: ## gofmt, vet, staticcheck and the house rules
 docs: ## copy the snippets of compiled files into the pages, then check pages and house rules
 	@go run ./tools/house -write
 
-bench: ## run the benchmarks beside their peers; FLAGS="-bench Name" go to go test
-	@go test -C bench -run '^$$' -bench . -benchmem $(FLAGS) ./...
+bench: ## measure this library beside its peers (ROUNDS=5 LAYERS="A B"); about 15 minutes
+	@sh bench/bench.sh $(or $(OUT),out) $(or $(ROUNDS),5)
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@sh scripts/fuzz.sh

@@ -38,14 +38,15 @@ func PeekBody(body io.ReadCloser, limit int) (head []byte, restored io.ReadClose
 	}
 	limit = min(max(limit, 0), math.MaxInt-1)
 	head, err = io.ReadAll(io.LimitReader(body, int64(limit)+1))
-	p := &peekedBody{Closer: body, head: head}
-	switch {
-	case err != nil:
+	p := &peekedBody{Closer: body, head: head, rest: body}
+	if err != nil {
 		p.rest = failingReader{err}
-		return nil, p, fmt.Errorf("%w: %w", ErrBodyBroken, err)
+	}
+	switch {
 	case len(head) > limit:
-		p.rest = body
 		return nil, p, ErrBodyTooLarge
+	case err != nil:
+		return nil, p, fmt.Errorf("%w: %w", ErrBodyBroken, err)
 	}
 	p.rest = failingReader{io.EOF}
 	return head, p, nil

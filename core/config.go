@@ -25,8 +25,8 @@ type Config struct {
 	// ProxyHeader names the one field in which these proxies put the client's
 	// address, such as "X-Real-IP"; "" reads X-Forwarded-For or Forwarded.
 	ProxyHeader string
-	// ClientIP replaces both: it answers the client's address itself.
-	ClientIP func(Native) netip.Addr
+	// Client replaces both: it answers the client's address itself.
+	Client func(Native) netip.Addr
 	// IPv4Prefix and IPv6Prefix are the bits of an address that make an identity;
 	// 0 is 32 and 64.
 	IPv4Prefix, IPv6Prefix int

@@ -43,18 +43,16 @@ const NoRetry = time.Duration(Forever)
 
 // An Entry is how one rate of one policy, for one identity, judged the request.
 type Entry struct {
-	Policy string
+	Policy string // the policy's name
 	Item   string // the name in the header fields: the policy's, with "-1m" when it has several rates
 	Rate   Rate
 	// Allowed is this entry's own judgement; Soft entries (annotate) have no
 	// say in the Decision.
 	Allowed, Soft bool
-	Limit         int64
-	Remaining     int64
-	RetryAfter    time.Duration
-	NextAfter     time.Duration
-	ResetAfter    time.Duration
-	Err           error // the entry could not be decided
+	// Limit, Remaining, RetryAfter, NextAfter and ResetAfter are as in Decision.
+	Limit, Remaining                  int64
+	RetryAfter, NextAfter, ResetAfter time.Duration
+	Err                               error // the entry could not be decided
 }
 
 // entry is an Entry as it is stored: the constant part by reference.

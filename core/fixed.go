@@ -116,7 +116,7 @@ func (r *fixedRule) Settle(s State, now, phase int64, rc Receipt, delta int64) S
 	switch {
 	case s[1] == 0:
 		s[0] = 0
-	case -delta == rc[1]:
+	case -delta == rc[1] && now < s[0]:
 		s[0] = max(s[0], now+r.window)
 	}
 	return s

@@ -87,7 +87,8 @@ func (p *keyParser) join(depth int) (KeySource, error) {
 
 // term reads one word with what belongs to it.
 func (p *keyParser) term(depth int) (KeySource, error) {
-	start, word := p.pos, p.word()
+	start := p.pos
+	word := p.word()
 	switch word {
 	case "ip":
 		return p.ip(start)

@@ -79,7 +79,13 @@ var (
 // (MissingSkip). The keys refer to the request's memory.
 func (s *source) keys(r *request, m Missing, dst []Key) ([]Key, error) {
 	if s.op != opEach {
-		k, err := s.key(r, m)
+		var k Key
+		var err error
+		if s.op == opIP {
+			k, err = s.addressPart(r) // the commonest one, straight
+		} else {
+			k, err = s.key(r, m)
+		}
 		switch err {
 		case nil:
 			return append(dst, k), nil
@@ -178,8 +184,12 @@ func (s *source) addressPart(r *request) (Key, error) {
 	if !ip.IsValid() {
 		return Key{}, fmt.Errorf("%w: the client's address is not known", ErrIdentity)
 	}
-	cut := cmp.Or(s.cut, r.env.cut, usualCut)
-	return KeyOfPrefix(cut.prefix(ip)), nil
+	cut := s.cut
+	if cut == (ipCut{}) {
+		cut = cmp.Or(r.env.cut, usualCut)
+	}
+	p := cut.prefix(ip)
+	return keyOfMasked(p.Addr(), p.Bits()), nil
 }
 
 var usualCut, _ = newIPCut(0, 0)

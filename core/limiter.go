@@ -158,7 +158,9 @@ func (c *call) add(p *policy) error {
 	}
 	for _, k := range c.keys {
 		if p.hooks != nil {
-			k = p.hooks.KeyExtra(r, k)
+			if k = p.hooks.KeyExtra(r, k); k.tooLong() {
+				return fmt.Errorf("%w: KeyExtra made a key of more than %d bytes", ErrIdentity, maxKey)
+			}
 		}
 		c.ask(p, quotas, k, cost, p.when)
 	}

@@ -159,7 +159,9 @@ func figuresAfterTheStep(s *suite, st strategy) {
 			continue
 		}
 		h.take(v.NextAfter-1, "-", peek(cost(v.Remaining+1, a)))
-		h.take(v.NextAfter, "o", peek(cost(v.Remaining+1, a)))
+		if v.NextAfter < v.ResetAfter { // else it is over then, and may be forgotten
+			h.take(v.NextAfter, "o", peek(cost(v.Remaining+1, a)))
+		}
 		if before := h.follow(v.ResetAfter-1, peek(a))[0]; before.ResetAfter != 1 {
 			h.Fatalf("%s: 1µs before its reset the cell says it is %dµs away", l.label, before.ResetAfter)
 		}

@@ -171,7 +171,7 @@ func (t *timeline) randomEvent(r *rand.Rand, window int64) event {
 func (t timeline) run(s *suite) error {
 	h := s.history()
 	h.start = t.start
-	return t.live(h)
+	return errors.Join(t.live(h), s.empty())
 }
 
 func (t timeline) live(h *history) error {
@@ -180,13 +180,17 @@ func (t timeline) live(h *history) error {
 		return err
 	}
 	var (
-		now, high int64 // after the start
-		last      charge
-		open      []charge // not settled yet
+		now, high, floor int64 // after the start
+		last             charge
+		open             []charge // not settled yet
 	)
 	for _, e := range t.events {
-		now = max(b.floor(high), e.move(now, last.Verdict))
+		if h.Provisional { // what was taken back may have moved a cell's clock
+			floor = high
+		}
+		now = max(floor, e.move(now, last.Verdict))
 		high = max(high, now)
+		floor = max(floor, b.over(high))
 		asks := b.asks(e)
 		if len(asks) == 0 {
 			continue
@@ -284,6 +288,9 @@ func (b *bound) asks(e event) []core.Ask {
 	for _, ta := range e.asks {
 		a := b.spaces[ta.limit].ask(fmt.Sprint("k", ta.key), ta.cost)
 		a.Rule, a.When, a.Soft, a.Group = b.rules[ta.limit][ta.rule], ta.when, ta.soft, ta.group
+		if b.h.Provisional { // what is taken back under another limit may be rounded
+			a.Rule = b.rules[ta.limit][0]
+		}
 		if len(asks) > 0 && asks[len(asks)-1].Group != a.Group {
 			clear(decision)
 		}
@@ -298,18 +305,19 @@ func (b *bound) asks(e event) []core.Ask {
 	return asks
 }
 
-// floor is how far the clock may go back: a backend may have forgotten a cell
-// that was over, so nobody can say what it held before its end.
-func (b *bound) floor(high int64) int64 {
-	floor := int64(0)
+// over is the last end of a cell that had ended by then. The clock never goes
+// back behind it: a backend may have forgotten the cell, so what it held before
+// is nobody's promise.
+func (b *bound) over(then int64) int64 {
+	last := int64(0)
 	for id, rule := range b.used {
 		if s, ok := b.h.model.cells[id]; ok {
-			if until := rule.Until(s) - b.h.start; until <= high {
-				floor = max(floor, until)
+			if until := rule.Until(s) - b.h.start; until <= then {
+				last = max(last, until)
 			}
 		}
 	}
-	return floor
+	return last
 }
 
 // shorten takes away events and asks as long as the rest still fails.
