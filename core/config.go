@@ -48,6 +48,10 @@ type Config struct {
 	// KeepDecision has the adapters keep the Decision in the framework's context
 	// for every request; otherwise they do so where a policy annotates.
 	KeepDecision bool
+	// ReturnErrors has the adapters of frameworks whose handlers return errors
+	// (Echo, Fiber) return a *LimitedError where they would answer themselves, so
+	// that the application's central error handler renders refusals too.
+	ReturnErrors bool
 	// Disabled admits everything and counts nothing: the switch for tests and
 	// emergencies.
 	Disabled bool

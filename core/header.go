@@ -31,34 +31,63 @@ const (
 	fieldXReset     = "X-Ratelimit-Reset"
 )
 
+// MaxFields is how many header fields a Decision has at most. Its fields are
+// numbered below that.
+const MaxFields = 6
+
+var fieldNames = [MaxFields]string{fieldPolicy, fieldLimit, fieldXLimit, fieldXRemaining, fieldXReset, fieldRetryAfter}
+
+// FieldName is the name of the i-th header field of the decision, "" where that
+// one is not sent.
+func (d *Decision) FieldName(i int) string {
+	name, sent := fieldNames[i], false
+	switch name {
+	case fieldPolicy, fieldLimit:
+		sent = d.headers&HeadersDraft10 != 0
+	case fieldRetryAfter:
+		sent = d.retrySeconds() > 0
+	default:
+		sent = d.headers&HeadersLegacy != 0
+	}
+	if !sent || d.first.b == nil {
+		return ""
+	}
+	return name
+}
+
+// AppendField appends the value of the i-th header field to b. old is what the
+// response has in that field already: where a limiter stacked before has left
+// its own list, the two are joined, so that a field is sent once.
+func (d *Decision) AppendField(b []byte, i int, old []byte) []byte {
+	switch fieldNames[i] {
+	case fieldPolicy:
+		return d.appendPolicy(append(b, old...))
+	case fieldLimit:
+		return d.appendLimit(append(b, old...))
+	case fieldXLimit:
+		return strconv.AppendInt(b, d.Limit, 10)
+	case fieldXRemaining:
+		return strconv.AppendInt(b, d.Remaining, 10)
+	case fieldXReset:
+		return strconv.AppendInt(b, d.resetAt(), 10)
+	}
+	return strconv.AppendInt(b, d.retrySeconds(), 10)
+}
+
 // Header yields the header fields of the decision, each name once. Adapters send
 // them with every response, before its first byte.
 func (d Decision) Header() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		if d.first.b == nil {
-			return
-		}
-		if d.headers&HeadersDraft10 != 0 {
-			if !yield(fieldPolicy, d.policyField()) || !yield(fieldLimit, string(d.appendLimit(nil))) {
+		for i := range MaxFields {
+			if name := d.FieldName(i); name != "" && !yield(name, string(d.AppendField(nil, i, nil))) {
 				return
 			}
-		}
-		if d.headers&HeadersLegacy != 0 {
-			if !yield(fieldXLimit, strconv.FormatInt(d.Limit, 10)) ||
-				!yield(fieldXRemaining, strconv.FormatInt(d.Remaining, 10)) ||
-				!yield(fieldXReset, strconv.FormatInt(d.resetAt(), 10)) {
-				return
-			}
-		}
-		if s := d.retrySeconds(); s > 0 {
-			yield(fieldRetryAfter, strconv.FormatInt(s, 10))
 		}
 	}
 }
 
-// WriteHeader writes the fields of Header into h, which is an http.Header in
-// all but name. Where a limiter stacked before has left its own, the lists are
-// joined: a field is sent once.
+// WriteHeader writes the fields into h, which is an http.Header in all but name.
+// Lists that a limiter stacked before has left are joined.
 func (d *Decision) WriteHeader(h map[string][]string) {
 	if d.first.b == nil {
 		return
@@ -67,11 +96,14 @@ func (d *Decision) WriteHeader(h map[string][]string) {
 		d.writeDraft10(h)
 		return
 	}
-	for k, v := range d.Header() {
-		if old := h[k]; len(old) > 0 && (k == fieldPolicy || k == fieldLimit) {
-			v = old[0] + ", " + v
+	for i := range MaxFields {
+		if name := d.FieldName(i); name != "" {
+			var old []byte
+			if lines := h[name]; len(lines) > 0 {
+				old = []byte(lines[0])
+			}
+			h[name] = []string{string(d.AppendField(nil, i, old))}
 		}
-		h[k] = []string{v}
 	}
 }
 
@@ -98,31 +130,34 @@ func (d *Decision) policyField() string {
 	if len(d.more) == 0 {
 		return d.first.b.field
 	}
-	var b []byte
+	return string(d.appendPolicy(nil))
+}
+
+// appendPolicy appends the RateLimit-Policy field, one item per rate.
+func (d *Decision) appendPolicy(b []byte) []byte {
 	for i := range d.len() {
 		if !d.overshadowed(i) {
-			b = append(separate(b, 0), d.at(i).b.field...)
+			b = append(separate(b), d.at(i).b.field...)
 		}
 	}
-	return string(b)
+	return b
 }
 
 // appendLimit appends the RateLimit field: per rate its name, what remains, and
 // the seconds until more is available. Where a policy limits several identities,
 // that is the one that matters most.
 func (d *Decision) appendLimit(b []byte) []byte {
-	start := len(b)
 	for i := range d.len() {
 		if !d.overshadowed(i) {
-			b = d.at(i).appendLimit(separate(b, start))
+			b = d.at(i).appendLimit(separate(b))
 		}
 	}
 	return b
 }
 
-// separate begins another list item in b.
-func separate(b []byte, start int) []byte {
-	if len(b) > start {
+// separate begins another item of the list in b.
+func separate(b []byte) []byte {
+	if len(b) > 0 {
 		b = append(b, ", "...)
 	}
 	return b

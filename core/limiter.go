@@ -290,5 +290,8 @@ func (l *Limiter) answer(c *call, v *Visit) {
 	if !d.Allowed {
 		v.Pass = false
 		v.Response = l.byName[d.Policy].disallowed(&c.req, *d)
+		if v.Response.Status == 0 {
+			v.Response.Status = 429
+		}
 	}
 }
