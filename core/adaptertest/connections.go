@@ -89,7 +89,7 @@ func streaming(s *suite) {
 // made: it is charged, once.
 func clientAborts(s *suite) {
 	entered, release := make(chan struct{}), make(chan struct{})
-	n := s.times(50)
+	n := s.times(100)
 	wait := func(x Exchange) {
 		entered <- struct{}{}
 		<-release

@@ -11,6 +11,7 @@ var routingRows = []row{
 	{"HEAD counts as GET, OPTIONS by itself", headAndOptions},
 	{"an app-wide limiter counts unknown routes", unknownRoutes},
 	{"routes known to an app-wide limiter", lateRoutes},
+	{"routes known to a group's limiter", groupRoutes},
 	{"policies for some methods, and with exceptions", methodsAndExceptions},
 	{"spellings of one route", spellings},
 	{"methods of one route", methods},
@@ -32,17 +33,14 @@ func (s *suite) routeKey(method, neutral string) core.Key {
 func routeTemplates(s *suite) {
 	l := s.limiter(counting("api", "3/m", core.ByRoute))
 	app := routes(ok, []Layer{Limited(l)}, "GET /users/{id}", "POST /users/{id}", "GET /users/{id}/posts/{post}")
-	app.Groups = append(app.Groups, Group{"/api", []Layer{Limited(l)}, []Route{{"GET", "/users/{id}", nil, ok}}})
 	v := s.serve(app)
 	s.expect(v.send(1, "GET /users/1"), `200 | "api";q=3;w=60 | "api";r=2;t=60 | ok`)
 	s.expect(v.send(2, "GET /users/2?x=1"), `200 | "api";q=3;w=60 | "api";r=1;t=60 | ok`)
 	s.expect(v.send(1, "POST /users/1"), `200 | "api";q=3;w=60 | "api";r=2;t=60 | ok`)
 	s.expect(v.send(1, "GET /users/1/posts/2"), `200 | "api";q=3;w=60 | "api";r=2;t=60 | ok`)
-	s.expect(v.send(1, "GET /api/users/1"), `200 | "api";q=3;w=60 | "api";r=2;t=60 | ok`)
 	s.equal("GET /users/{id}", s.remaining(l, "api", s.routeKey("GET", "/users/{id}")), int64(1))
 	s.equal("POST /users/{id}", s.remaining(l, "api", s.routeKey("POST", "/users/{id}")), int64(2))
 	s.equal("GET /users/{id}/posts/{post}", s.remaining(l, "api", s.routeKey("GET", "/users/{id}/posts/{post}")), int64(2))
-	s.equal("GET /api/users/{id}", s.remaining(l, "api", s.routeKey("GET", "/api/users/{id}")), int64(2))
 }
 
 func headAndOptions(s *suite) {
@@ -65,6 +63,20 @@ func unknownRoutes(s *suite) {
 	s.expect(v.send(1, "GET /no/such/place"), `404 | "api";q=3;w=60 | "api";r=0;t=60`)
 	s.expect(v.send(1, "GET /nowhere"), `429 | "api";q=3;w=60 | "api";r=0;t=60 | retry 60 | violated "api"`)
 	s.expect(v.send(1, "GET /a"), `429 | "api";q=3;w=60 | "api";r=0;t=60 | retry 60 | violated "api"`)
+}
+
+// groupRoutes is lateRoutes for middleware of a group.
+func groupRoutes(s *suite) {
+	l := s.limiter(counting("api", "9/m", core.ByRoute))
+	v := s.serve(App{Groups: []Group{{"/api", []Layer{Limited(l)}, []Route{{"GET", "/users/{id}", nil, ok}, {"GET", "/b", nil, ok}}}}})
+	v.ask(1, "GET /api/users/1")
+	v.ask(1, "GET /api/users/2")
+	v.ask(1, "GET /api/b")
+	s.differ("routes known to a group's limiter", fmt.Sprintf("/users %d, /b %d, shared %d",
+		9-s.remaining(l, "api", s.routeKey("GET", "/api/users/{id}")),
+		9-s.remaining(l, "api", s.routeKey("GET", "/api/b")),
+		9-s.remaining(l, "api", core.KeyOf(core.KindRoute, "", ""))),
+		"/users 2, /b 1, shared 0")
 }
 
 // lateRoutes says whether the framework's router has run when middleware of the

@@ -1,11 +1,12 @@
 package adaptertest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -21,8 +22,10 @@ type Options struct {
 	// Backend makes an empty backend: one that nothing else uses, be it by a
 	// prefix of its own. What it holds open ends by tb.Cleanup.
 	Backend func(tb testing.TB) core.Backend
-	// Long makes the rows that repeat themselves do so ten times as often.
-	Long bool
+	// Effort is how often rows repeat what they repeat, in percent; 0 is 100.
+	Effort int
+	// Check, if set, is shown the header fields of every answer.
+	Check func(tb testing.TB, h http.Header)
 }
 
 // A Record is what clients saw, by row: the answers in their order, without what
@@ -114,27 +117,21 @@ func (s *suite) note(line string) {
 
 func (s *suite) advance(d time.Duration) { s.clock.Add(d.Microseconds()) }
 
-// times is n, or ten times as many in a long run.
-func (s *suite) times(n int) int {
-	if s.Long {
-		return 10 * n
-	}
-	return n
-}
+// times is n by Options.Effort.
+func (s *suite) times(n int) int { return max(1, n*cmp.Or(s.Effort, 100)/100) }
 
 // differ compares what happened with what the suite wants, or with what the
 // adapter has declared for the row of that name.
 func (s *suite) differ(row, got, want string) {
 	s.Helper()
 	why := ""
-	for _, d := range s.Differs {
-		if d.Row == row {
-			s.met[row] = true
-			if d.Want == want {
-				s.Errorf("%s: %s declares %q as a difference, but that is what all do", row, s.Name, want)
-			}
-			want, why = d.Want, " ("+d.Why+")"
+	if i := slices.IndexFunc(s.Differs, func(d Difference) bool { return d.Row == row }); i >= 0 {
+		d := s.Differs[i]
+		s.met[row] = true
+		if d.Want == want {
+			s.Errorf("%s: %s declares %q as a difference, but that is what all do", row, s.Name, want)
 		}
+		want, why = d.Want, " ("+d.Why+")"
 	}
 	if got != want {
 		s.Errorf("%s: %s, want %s%s", row, got, want, why)
@@ -159,11 +156,13 @@ func (s *suite) limiter(policies ...core.Policy) *core.Limiter {
 // configured completes a Config and makes its Limiter.
 func (s *suite) configured(c core.Config) *core.Limiter {
 	s.Helper()
-	c.Backend = s.Backend(s.T)
+	if c.Backend == nil {
+		c.Backend = s.Backend(s.T)
+	}
 	c.Now = func() time.Time { return time.UnixMicro(s.clock.Load()) }
 	c.Phase = func(core.Cell) int64 { return 0 }
-	c.Logger = slog.New(slog.NewTextHandler(io.MultiWriter(&s.log), nil))
-	if len(c.Proxies) == 0 && c.ClientIP == nil && !distinct() {
+	c.Logger = slog.New(slog.NewTextHandler(&s.log, nil))
+	if len(c.Proxies) == 0 && c.Client == nil && !distinct() {
 		c.Proxies = theProxy
 	}
 	l, err := core.New(c)

@@ -181,6 +181,9 @@ func (w *wire) peek() *answer {
 	if te := resp.TransferEncoding; len(te) > 0 {
 		resp.Header["Transfer-Encoding"] = te
 	}
+	if w.Check != nil {
+		w.Check(w.T, resp.Header)
+	}
 	return &answer{resp.StatusCode, resp.Header, string(body)}
 }
 

@@ -25,7 +25,27 @@ var ginAdapter = adaptertest.Adapter{
 		return c != nil
 	},
 	HTTP2: true,
+	Differs: []adaptertest.Difference{
+		{Row: "routes known to an app-wide limiter", Want: "/a 3, /b 1, shared 2", Why: "Gin finds the route before it runs middleware"},
+		{Row: "GET /login/", Want: "301 free", Why: ginRedirects},
+		{Row: "GET /login%2F", Want: "301 free", Why: ginRedirects},
+		{Row: "GET //login", Want: "404 free", Why: "Gin does not clean paths"},
+		{Row: "GET /./login", Want: "404 free", Why: "Gin does not clean paths"},
+		{Row: "GET /x/../login", Want: "404 free", Why: "Gin does not clean paths"},
+		{Row: "GET /login/..", Want: "404 free", Why: "Gin does not clean paths"},
+		{Row: "HEAD /login", Want: "404 free", Why: "Gin answers HEAD where a route for it is written"},
+		{Row: "OPTIONS /login", Want: "404 free", Why: ginMethods},
+		{Row: "PUT /login", Want: "404 free", Why: ginMethods},
+		{Row: "get /login", Want: "404 free", Why: ginMethods},
+		{Row: "FOO /login", Want: "404 free", Why: ginMethods},
+		{Row: "PUT /login\nX-HTTP-Method-Override: POST", Want: "404 free", Why: ginMethods},
+	},
 }
+
+const (
+	ginRedirects = "Gin redirects to the path without the slash before it runs middleware"
+	ginMethods   = "Gin answers 404 for other methods, unless HandleMethodNotAllowed is set"
+)
 
 func serveGin(tb testing.TB, l net.Listener, app adaptertest.App) {
 	e := gin.New()

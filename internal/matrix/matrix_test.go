@@ -15,15 +15,25 @@ import (
 )
 
 // adapters are all there are; the others are compared with the first.
-var adapters = []adaptertest.Adapter{netHTTP, ginAdapter}
+var adapters = []adaptertest.Adapter{netHTTP, ginAdapter, echoAdapter, fiberAdapter}
 
 // backends are all there are, by name.
 var backends = map[string]func(testing.TB) core.Backend{
 	"memory": func(testing.TB) core.Backend { return memory.New() },
 }
 
-// long asks for the long variants.
-var long = os.Getenv("STINT_LONG") != ""
+// raceShare divides how often rows repeat themselves.
+var raceShare = 1
+
+// options are those of all runs, with a backend. STINT_LONG asks for ten times as
+// many repetitions.
+func options(open func(testing.TB) core.Backend) adaptertest.Options {
+	o := adaptertest.Options{Backend: open, Effort: 100 / raceShare, Check: checkFields}
+	if os.Getenv("STINT_LONG") != "" {
+		o.Effort *= 10
+	}
+	return o
+}
 
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.ReleaseMode)
@@ -34,7 +44,7 @@ func TestMain(m *testing.M) {
 func each(t *testing.T, f func(t *testing.T, a adaptertest.Adapter, o adaptertest.Options)) {
 	for name, open := range backends {
 		for _, a := range adapters {
-			t.Run(name+" "+a.Name, func(t *testing.T) { f(t, a, adaptertest.Options{Backend: open, Long: long}) })
+			t.Run(name+" "+a.Name, func(t *testing.T) { f(t, a, options(open)) })
 		}
 	}
 }
@@ -46,7 +56,7 @@ func TestAdaptersBehaveAlike(t *testing.T) {
 		records := make([]adaptertest.Record, len(adapters))
 		for i, a := range adapters {
 			t.Run(name+" "+a.Name, func(t *testing.T) {
-				records[i] = adaptertest.Table(t, a, adaptertest.Options{Backend: open, Long: long})
+				records[i] = adaptertest.Table(t, a, options(open))
 			})
 		}
 		for i, a := range adapters[1:] {
