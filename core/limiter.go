@@ -289,6 +289,9 @@ func (l *Limiter) answer(c *call, v *Visit) {
 	}
 	if !d.Allowed {
 		v.Pass = false
+		if w, ok := c.req.Native.(DecisionWriter); ok {
+			w.WriteDecision(*d)
+		}
 		v.Response = l.byName[d.Policy].disallowed(&c.req, *d)
 		if v.Response.Status == 0 {
 			v.Response.Status = 429

@@ -8,14 +8,21 @@ import (
 	"github.com/stint-go/stint/core"
 )
 
-// writeHeader writes the header fields of the decision, without allocating.
+// writeHeader writes the header fields of the decision, without allocating. The
+// names are canonical, so that fasthttp need not make them so.
 func writeHeader(c *fiber.Ctx, d *core.Decision) {
 	h := &c.Response().Header
 	var buf [128]byte
+	var old []byte
 	for i := range core.MaxFields {
-		if name := d.FieldName(i); name != "" {
-			h.SetBytesV(name, d.AppendField(buf[:0], i, h.Peek(name)))
+		name := d.FieldName(i)
+		if name == "" {
+			continue
 		}
+		if i == 0 || old != nil { // there are either all fields of another limiter or none
+			old = h.Peek(name)
+		}
+		h.SetCanonical([]byte(name), d.AppendField(buf[:0], i, old))
 	}
 }
 

@@ -171,7 +171,7 @@ var mutants = []mutant{
 	{"peeks are charged", rewhen(core.Never, core.OnAdmit), []string{"a peek changes nothing", timelines}},
 	{"charged refusals carry a receipt", judged(func(_ core.Ask, v *core.Verdict) {
 		if v.Charged && !v.OK {
-			v.Receipt[0] = 1
+			v.Receipt.A = 1
 		}
 	}), []string{"every When charges as it says"}},
 	{"figures are of before the step", beforehand, []string{"verdicts describe the cell after the step", timelines}},

@@ -145,7 +145,7 @@ func within(sp *core.Space, a core.Ask) core.Ask { a.Cell.Space = sp; return a }
 
 // junk fills verdicts before a call: a backend has to write every field.
 var junk = core.Verdict{OK: true, Charged: true, Remaining: -7, RetryAfter: -7, NextAfter: -7, ResetAfter: -7,
-	Receipt: core.Receipt{-7, -7, -7}, Err: errInput}
+	Receipt: core.Receipt{A: -7, B: -7, C: -7}, Err: errInput}
 
 // try is one Take. It asks from memory that is overwritten afterwards.
 func (s *suite) try(at int64, asks ...core.Ask) ([]core.Verdict, int64, error) {
