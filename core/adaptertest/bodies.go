@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/stint-go/stint/core"
 )
@@ -27,7 +28,7 @@ func (s *suite) withBody(by string) *server {
 	return s.serve(routes(digest, []Layer{Limited(s.keyedLimiter(by, "1000/m", core.MissingIP))}, "POST /", "GET /"))
 }
 
-// content is what the fields of a decision are followed by.
+// outcome is the status and what the fields of a decision are followed by.
 func (a *answer) outcome() string {
 	s := a.String()
 	return s[:3] + " " + s[strings.LastIndex(s, " | ")+len(" | "):]
@@ -99,6 +100,7 @@ func (v *server) large(request string) string {
 	w := v.dial(1)
 	defer w.conn.Close()
 	text := w.spell(request)
+	w.conn.SetDeadline(time.Now().Add(patience))
 	written := make(chan struct{})
 	go func() {
 		defer close(written)

@@ -68,6 +68,8 @@ func streaming(s *suite) {
 	}
 	l := s.limiter(exact("api", "1/m"))
 	w := s.serve(route("GET", "/", stream, Limited(l))).dial(1)
+	goOn := sync.OnceFunc(func() { close(asked) })
+	s.Cleanup(goOn)
 	w.write("GET /")
 	resp := w.head()
 	s.equal("fields before the first chunk", fmt.Sprint(resp.StatusCode, resp.Header["Ratelimit"]), `200 ["api";r=0;t=60]`)
@@ -76,7 +78,7 @@ func streaming(s *suite) {
 		s.Fatal(err)
 	}
 	s.equal("first chunk", string(b), "first,")
-	close(asked)
+	goOn()
 	rest, err := io.ReadAll(resp.Body)
 	if err != nil {
 		s.Fatal(err)
@@ -88,8 +90,8 @@ func streaming(s *suite) {
 // clientAborts: the client hangs up while the handler runs. Its request was
 // made: it is charged, once.
 func clientAborts(s *suite) {
-	entered, release := make(chan struct{}), make(chan struct{})
 	n := s.times(100)
+	entered, release := make(chan struct{}, n+1), make(chan struct{})
 	wait := func(x Exchange) {
 		entered <- struct{}{}
 		<-release
@@ -97,6 +99,7 @@ func clientAborts(s *suite) {
 	}
 	l := s.limiter(exact("api", fmt.Sprint(n, "/m")))
 	v := s.serve(route("GET", "/", wait, Limited(l)))
+	s.Cleanup(func() { close(release) }) // before the server waits for its handlers
 	for range n {
 		w := v.dial(1)
 		w.write("GET /")

@@ -88,7 +88,6 @@ func (v *server) dial(client int) *wire {
 	if err != nil {
 		v.Fatal(err)
 	}
-	c.SetDeadline(time.Now().Add(patience))
 	v.Cleanup(func() { c.Close() })
 	return &wire{server: v, client: client, conn: c, r: bufio.NewReader(c)}
 }
@@ -125,6 +124,7 @@ func (w *wire) write(requests ...string) {
 	for _, r := range requests {
 		b.WriteString(w.spell(r))
 	}
+	w.conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(w.conn, b.String()); err != nil {
 		w.Logf("write: %v", err) // the answer tells what the server made of it
 	}
