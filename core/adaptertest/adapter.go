@@ -56,7 +56,8 @@ type Difference struct {
 	Why  string // for the reader
 }
 
-// An App is an application to build: layers around all its routes, then groups.
+// An App is an application to build: Layers around all its routes, which are in
+// Groups.
 type App struct {
 	Layers []Layer
 	Groups []Group
@@ -66,14 +67,15 @@ type App struct {
 	Recover bool
 }
 
-// A Group is a number of routes with a common prefix and common layers.
+// A Group is a number of Routes with a common prefix and common Layers.
 type Group struct {
 	Prefix string // "" or such as "/api"
 	Layers []Layer
 	Routes []Route
 }
 
-// A Route is one method of one path, within its group's prefix.
+// A Route is one Method, such as "GET", of one path within its group's prefix,
+// with Layers of its own.
 type Route struct {
 	Method  string
 	Path    string // such as "/users/{id}": see Adapter.Template
