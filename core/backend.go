@@ -81,7 +81,8 @@ type SingleTaker interface {
 	TakeOne(at int64, space *Space, rule Rule, key Print, cost int64, when When) (Outcome, error)
 }
 
-// An Outcome is a Verdict without its receipt, and the instant of the decision.
+// An Outcome is a Verdict without its receipt: the Judgement, whether it was
+// Charged, and the instant of the decision, Now.
 type Outcome struct {
 	Judgement
 	Charged bool

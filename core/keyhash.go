@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// A Print is 128 bits that stand for a key, or for a space, inside a process.
+// A Print is 128 bits, A and B, that stand for a key, or for a space, inside a
+// process.
 type Print struct{ A, B uint64 }
 
 // Xor mixes two prints: that of a key and the ID of a space are that of a cell.
