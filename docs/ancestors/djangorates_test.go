@@ -2,6 +2,7 @@ package ancestors
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stint-go/stint/core"
 )
@@ -43,7 +44,7 @@ func TestDjangoZeroAndNone(t *testing.T) {
 
 // region callable
 var (
-	hundred = core.Rates{{Limit: 100, Window: hour}}
+	hundred = core.Rates{{Limit: 100, Window: time.Hour}}
 	noLimit = core.Rates{}
 )
 

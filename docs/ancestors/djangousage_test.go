@@ -11,8 +11,6 @@ import (
 	"github.com/stint-go/stint/core"
 )
 
-const hour = time.Hour
-
 // region usage
 
 // Usage is what get_usage answers.

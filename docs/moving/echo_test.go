@@ -2,6 +2,7 @@ package moving
 
 import (
 	"errors"
+	"log"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -35,7 +36,7 @@ func echoAfter(t *testing.T) http.Handler {
 		Policies: []core.Policy{{Name: "pages", Rate: "2/s", Strategy: core.GCRA{Burst: 5}}},
 	})
 	if err != nil {
-		t.Fatal(err)
+		log.Fatal(err)
 	}
 	e := echo.New()
 	e.Use(echolimit.New(l))
@@ -115,7 +116,7 @@ func TestEchoErrors(t *testing.T) {
 			ReturnErrors: true,
 		})
 		if err != nil {
-			t.Fatal(err)
+			log.Fatal(err)
 		}
 		e := echo.New()
 		e.Use(echolimit.New(l))

@@ -2,6 +2,7 @@ package moving
 
 import (
 	"context"
+	"log"
 	"net"
 	"net/http"
 	"strconv"
@@ -46,7 +47,7 @@ func redisRateAfter(t *testing.T) http.Handler {
 		Policies: []core.Policy{{Name: "api", Rate: "10/m", Strategy: core.GCRA{Burst: 5}}},
 	})
 	if err != nil {
-		t.Fatal(err)
+		log.Fatal(err)
 	}
 	handler := httplimit.New(l)(hello)
 	// endregion

@@ -2,6 +2,7 @@ package moving
 
 import (
 	"fmt"
+	"log"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -30,7 +31,7 @@ func tollboothAfter(t *testing.T) http.Handler {
 		Policies: []core.Policy{{Name: "pages", Rate: "1/s", Strategy: core.GCRA{Burst: 5}}},
 	})
 	if err != nil {
-		t.Fatal(err)
+		log.Fatal(err)
 	}
 	handler := httplimit.New(l)(hello)
 	// endregion
@@ -87,7 +88,7 @@ func TestTollboothRoutes(t *testing.T) {
 			Policies: []core.Policy{{Name: "routes", Rate: "1/s", Strategy: core.GCRA{Burst: 5}, By: "ip+route"}},
 		})
 		if err != nil {
-			t.Fatal(err)
+			log.Fatal(err)
 		}
 		limited := httplimit.New(l)
 		mux := http.NewServeMux()

@@ -2,6 +2,7 @@ package moving
 
 import (
 	"context"
+	"log"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -21,7 +22,7 @@ func ululeBefore(t *testing.T) http.Handler {
 	// region before
 	rate, err := limiter.NewRateFromFormatted("5-M")
 	if err != nil {
-		t.Fatal(err)
+		log.Fatal(err)
 	}
 	limited := stdlib.NewMiddleware(limiter.New(ululememory.NewStore(), rate))
 	handler := limited.Handler(hello)
@@ -81,7 +82,7 @@ func ululeGinBefore(t *testing.T) http.Handler {
 	// region gin-before
 	rate, err := limiter.NewRateFromFormatted("5-M")
 	if err != nil {
-		t.Fatal(err)
+		log.Fatal(err)
 	}
 	r := gin.New()
 	r.Use(ululegin.NewMiddleware(limiter.New(ululememory.NewStore(), rate)))

@@ -2,6 +2,7 @@ package moving
 
 import (
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"sync"
@@ -52,7 +53,7 @@ func xtimeAfter(t *testing.T) (http.Handler, *memory.Backend) {
 		Policies: []core.Policy{{Name: "pages", Rate: "2/s", Strategy: core.GCRA{Burst: 5}}},
 	})
 	if err != nil {
-		t.Fatal(err)
+		log.Fatal(err)
 	}
 	handler := httplimit.New(l)(hello)
 	// endregion
