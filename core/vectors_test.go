@@ -360,7 +360,7 @@ func TestVectorsSubBuckets(t *testing.T) {
 				ok = ok && c.peek(r.now, st.Weight).OK
 			}
 		}
-		r.admitted(Verdict{OK: ok}, st.Allowed)
+		r.admitted(Verdict{Judgement: Judgement{OK: ok}}, st.Allowed)
 		for k := range cells {
 			for j, c := range cells[k] {
 				if ok {
@@ -386,7 +386,7 @@ func TestVectorsMultiBucketCounter(t *testing.T) {
 				ok = ok && c.peek(r.now, 1).OK
 			}
 		}
-		r.admitted(Verdict{OK: ok}, st.Allowed)
+		r.admitted(Verdict{Judgement: Judgement{OK: ok}}, st.Allowed)
 		for k, key := range st.Keys {
 			for j, l := range sc.Limits {
 				if c := r.cells[fmt.Sprint(key, l)]; ok || one {

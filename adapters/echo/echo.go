@@ -30,10 +30,10 @@ func New(l *core.Limiter) echo.MiddlewareFunc {
 			l.Enter(n, reflect.ValueOf(h).Pointer(), &v)
 			n.c = nil
 			natives.Put(n)
-			v.Decision.WriteHeader(h)
 			if !v.Pass {
 				return answer(c, &v)
 			}
+			v.Decision.WriteHeader(h)
 			if l.KeepsDecision() {
 				c.Set(decisionKey, v.Decision)
 			}

@@ -24,10 +24,10 @@ func New(l *core.Limiter) fiber.Handler {
 		var v core.Visit
 		defer v.Leave()
 		enter(l, c, &v)
-		writeHeader(c, &v.Decision)
 		if !v.Pass {
 			return answer(c, &v)
 		}
+		writeHeader(c, &v.Decision)
 		if l.KeepsDecision() {
 			c.Locals(decisionKey{}, v.Decision)
 		}

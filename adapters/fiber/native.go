@@ -17,15 +17,19 @@ import (
 // are Fiber's own buffers, which the next request overwrites.
 type native struct{ c *fiber.Ctx }
 
-var _ core.Native = native{}
+var (
+	_ core.Native         = native{}
+	_ core.DecisionWriter = native{}
+)
 
 // Context is never fasthttp's own, which is used again for other requests.
-func (n native) Context() context.Context  { return n.c.UserContext() }
-func (n native) Method() string            { return n.c.Method() }
-func (n native) Path() string              { return n.c.Path() }
-func (n native) Header(name string) string { return n.c.Get(name) }
-func (n native) Query(name string) string  { return n.c.Query(name) }
-func (n native) Unwrap() any               { return n.c }
+func (n native) Context() context.Context      { return n.c.UserContext() }
+func (n native) Method() string                { return n.c.Method() }
+func (n native) Path() string                  { return n.c.Path() }
+func (n native) Header(name string) string     { return n.c.Get(name) }
+func (n native) Query(name string) string      { return n.c.Query(name) }
+func (n native) Unwrap() any                   { return n.c }
+func (n native) WriteDecision(d core.Decision) { writeHeader(n.c, &d) }
 
 func (n native) HeaderValues(name string) []string {
 	var values []string
@@ -81,9 +85,10 @@ func (n native) Body(limit int) ([]byte, error) {
 // a chunked body of more than limit bytes is lost, and reading it fails.
 func (n native) peekStream(size, limit int) ([]byte, error) {
 	req := n.c.Request()
-	body, rest, err := core.PeekBody(io.NopCloser(req.BodyStream()), limit)
+	stream := req.BodyStream()
+	body, rest, err := core.PeekBody(io.NopCloser(stream), limit)
 	if errors.Is(err, core.ErrBodyTooLarge) {
-		n.c.Context().SetConnectionClose() // the next request is behind what nobody reads
+		drain(n.c, stream)
 		rest = io.NopCloser(lostBody{})
 	}
 	req.SetBodyStream(rest, size)

@@ -20,13 +20,13 @@ import (
 func New(l *core.Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		var v core.Visit
-		l.Enter(native{c}, reflect.ValueOf(c).Pointer(), &v)
 		defer v.Leave()
-		v.Decision.WriteHeader(c.Writer.Header())
+		l.Enter(native{c}, reflect.ValueOf(c).Pointer(), &v)
 		if !v.Pass {
 			answer(c, &v.Response)
 			return
 		}
+		v.Decision.WriteHeader(c.Writer.Header())
 		if l.KeepsDecision() {
 			c.Set(decisionKey{}, v.Decision)
 		}
@@ -73,6 +73,7 @@ func answer(c *gin.Context, resp *core.Response) {
 		c.Header(k, v)
 	}
 	if resp.ContentType == "" {
+		c.Writer.Header()["Content-Type"] = nil // nor what net/http finds by looking into the body
 		c.Status(resp.Status)
 		c.Writer.Write(resp.Body)
 		return

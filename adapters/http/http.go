@@ -23,13 +23,13 @@ func New(l *core.Limiter) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var v core.Visit
-			l.Enter(&native{w, r}, reflect.ValueOf(w.Header()).Pointer(), &v)
 			defer v.Leave()
-			v.Decision.WriteHeader(w.Header())
+			l.Enter(&native{w, r}, reflect.ValueOf(w.Header()).Pointer(), &v)
 			if !v.Pass {
 				answer(w, &v.Response)
 				return
 			}
+			v.Decision.WriteHeader(w.Header())
 			if l.KeepsDecision() {
 				r = r.WithContext(context.WithValue(r.Context(), decisionKey{}, v.Decision))
 			}
@@ -78,6 +78,7 @@ func answer(w http.ResponseWriter, resp *core.Response) {
 	for k, v := range resp.Header {
 		h.Set(k, v)
 	}
+	h["Content-Type"] = nil // nor what net/http finds by looking into the body
 	if resp.ContentType != "" {
 		h.Set("Content-Type", resp.ContentType)
 	}

@@ -15,7 +15,10 @@ type native struct {
 	r *http.Request
 }
 
-var _ core.Native = (*native)(nil)
+var (
+	_ core.Native         = (*native)(nil)
+	_ core.DecisionWriter = (*native)(nil)
+)
 
 func (n *native) Context() context.Context          { return n.r.Context() }
 func (n *native) Method() string                    { return n.r.Method }
@@ -34,6 +37,12 @@ func (n *native) Route() string {
 		return n.r.Pattern
 	}
 	return strings.TrimLeft(route, " \t")
+}
+
+func (n *native) WriteDecision(d core.Decision) {
+	if n.w != nil { // not so for what Request makes
+		d.WriteHeader(n.w.Header())
+	}
 }
 
 func (n *native) Body(limit int) (body []byte, err error) {

@@ -16,21 +16,25 @@ type place struct {
 // explicitClock keeps cells with explicit instants apart from all others.
 const explicitClock = 0x9e3779b97f4a7c15
 
-// locate calls the phase function of the space, which is the user's: never
-// under a lock.
-func (b *Backend) locate(c *core.Cell, explicit bool) place {
-	key := c.Key.Fingerprint(&b.seeds, [2]uint64{})
-	id := c.Space.ID()
-	first, second := key[0]^id[0], key[1]^id[1]
-	p := place{
-		body:  second,
-		side:  uint32(first >> tagBits),
-		tag:   uint32(first) << addrBits,
-		shard: uint32(key[0] >> b.shift),
-		phase: c.Phase(second),
+// locate makes the place in place: copying a struct whose fields were just
+// written is what costs most in a decision, here and below. It calls the phase
+// function of the space, which is the user's: never under a lock.
+func (b *Backend) locate(c *core.Cell, explicit bool, p *place) {
+	b.locatePrint(c.Space, c.Key.Print(&b.seeds), explicit, p)
+	if c.Space.OwnPhase() {
+		p.phase = c.Phase(0)
 	}
+}
+
+// locatePrint is locate for a key that is known by its print alone.
+func (b *Backend) locatePrint(space *core.Space, key core.Print, explicit bool, p *place) {
+	cell := key.Xor(space.ID())
+	p.body = cell.B
+	p.side = uint32(cell.A >> tagBits)
+	p.tag = uint32(cell.A) << addrBits
+	p.shard = uint32(key.A >> b.shift)
+	p.phase = space.Phase(cell.B)
 	if explicit {
 		p.body ^= explicitClock
 	}
-	return p
 }

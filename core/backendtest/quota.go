@@ -12,7 +12,7 @@ import (
 // strategy but this one to see where a window ends.
 type quota struct{}
 
-func (quota) Name() string { return "backendtest-quota" }
+func (quota) Name() string { return "backendtest-quota-staggered" }
 
 func (quota) Bind(r core.Rate) (core.Rule, error) {
 	if r.Limit < 0 || r.Limit > core.MaxLimit || r.Window <= 0 || r.Window.Microseconds() > core.MaxWindow {
@@ -25,7 +25,7 @@ func (quota) Bind(r core.Rate) (core.Rule, error) {
 // Both are zero when nothing is used.
 type quotaRule struct{ limit, window int64 }
 
-func (q quotaRule) Shape() string         { return "backendtest-quota" }
+func (q quotaRule) Shape() string         { return "backendtest-quota-staggered" }
 func (q quotaRule) Quota() (int64, int64) { return q.limit, q.window }
 func (q quotaRule) Words() int            { return 2 }
 
@@ -41,9 +41,9 @@ func (q quotaRule) at(s core.State, now, phase int64) (end, used int64) {
 	return now - gone + q.window, 0
 }
 
-func (q quotaRule) Decide(s core.State, now, phase, cost int64) core.Verdict {
+func (q quotaRule) Decide(s core.State, now, phase, cost int64) core.Judgement {
 	end, used := q.at(s, now, phase)
-	v := core.Verdict{OK: cost <= q.limit-used && q.limit > 0}
+	v := core.Judgement{OK: cost <= q.limit-used && q.limit > 0}
 	if v.OK {
 		used += cost
 	}
@@ -69,13 +69,13 @@ func (q quotaRule) Charge(s core.State, now, phase, cost int64) (core.State, cor
 		return s, core.Receipt{}
 	}
 	s[0], s[1] = end, used+cost
-	return s, core.Receipt{end}
+	return s, core.Receipt{A: end}
 }
 
 func (q quotaRule) Settle(s core.State, now, phase int64, r core.Receipt, delta int64) core.State {
 	end, used := q.at(s, now, phase)
 	switch {
-	case delta < 0 && (used == 0 || r[0] != end):
+	case delta < 0 && (used == 0 || r.A != end):
 		return s
 	case delta < 0:
 		used = max(0, used+delta)

@@ -41,7 +41,7 @@ func (b failOpen) Take(ctx context.Context, at int64, asks []core.Ask, out []cor
 	for i := range out {
 		if err != nil || out[i].Err != nil {
 			units, _ := asks[i].Rule.Quota()
-			out[i] = core.Verdict{OK: true, Remaining: units}
+			out[i] = core.Verdict{Judgement: core.Judgement{OK: true, Remaining: units}}
 		}
 	}
 	return now, nil
