@@ -86,7 +86,7 @@ func (n native) Body(limit int) ([]byte, error) {
 func (n native) peekStream(size, limit int) ([]byte, error) {
 	req := n.c.Request()
 	stream := req.BodyStream()
-	body, rest, err := core.PeekBody(io.NopCloser(stream), limit)
+	body, rest, err := core.PeekBody(io.NopCloser(stream), int64(size), limit)
 	if errors.Is(err, core.ErrBodyTooLarge) {
 		drain(n.c, stream)
 		rest = io.NopCloser(lostBody{})
