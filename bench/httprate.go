@@ -15,6 +15,6 @@ func init() {
 		return DeciderFunc(func(k string) bool { return !l.OnLimit(w, r, k) })
 	}})
 	HTTPPeers = append(HTTPPeers, HTTPPeer{"nethttp", "httprate", func(q Quota) func() Client {
-		return netHTTP(httprate.LimitByIP(q.N, q.Per))
+		return netHTTP(httprate.Limit(q.N, q.Per, httprate.WithKeyFuncs(httprate.KeyByIP)))
 	}})
 }

@@ -81,7 +81,7 @@ func New(c Config) (*Limiter, error) {
 	if isNil(c.Backend) {
 		bad("no backend: set Config.Backend, for example to memory.New()")
 	} else {
-		l.single, _ = c.Backend.(SingleTaker)
+		l.setSingle()
 	}
 	if len(c.Policies) == 0 {
 		bad("no policies: add at least one to Config.Policies")
