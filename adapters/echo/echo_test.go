@@ -229,15 +229,15 @@ func TestErrorHandlers(t *testing.T) {
 	}
 }
 
-// writer is a response whose header map is given.
-type writer struct {
+// response is a response whose header map is given.
+type response struct {
 	header http.Header
 	status int
 }
 
-func (w *writer) Header() http.Header         { return w.header }
-func (w *writer) WriteHeader(status int)      { w.status = status }
-func (w *writer) Write(p []byte) (int, error) { return len(p), nil }
+func (w *response) Header() http.Header         { return w.header }
+func (w *response) WriteHeader(status int)      { w.status = status }
+func (w *response) Write(p []byte) (int, error) { return len(p), nil }
 
 // A hook that aborts the connection, as net/http knows it, leaves no trace: the
 // next request is counted.
@@ -258,7 +258,7 @@ func TestAbortingHook(t *testing.T) {
 				status = 0
 			}
 		}()
-		w := &writer{header: h}
+		w := &response{header: h}
 		e.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		return w.status
 	}
