@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 )
@@ -14,8 +15,10 @@ type Limiter struct {
 	config   Config
 	backend  Backend
 	single   SingleTaker // the backend's short way, when it has one
+	seeds    *[2]maphash.Seed
 	env      *requestEnv
 	policies []*policy
+	lone     *policy // see decideLone
 	byName   map[string]*policy
 	headers  Headers
 	keep     bool
@@ -24,11 +27,19 @@ type Limiter struct {
 	calls    sync.Pool // of *call
 }
 
+// setSingle finds the backend's short way, which knows no phase function.
+func (l *Limiter) setSingle() {
+	if one, ok := l.backend.(SingleTaker); ok && l.config.Phase == nil {
+		l.single, l.seeds = one, one.Seeds()
+	}
+}
+
 func (l *Limiter) start() {
 	l.byName = make(map[string]*policy, len(l.policies))
 	for _, p := range l.policies {
 		l.byName[p.name] = p
 	}
+	l.findLone()
 	l.complain.logger = l.config.Logger
 	l.calls.New = func() any { return new(call) }
 }
@@ -85,22 +96,68 @@ func (v *Visit) Leave() {
 }
 
 // KeepsDecision tells adapters to keep the Decision in the framework's context.
-func (l *Limiter) KeepsDecision() bool { return l.keep }
+// They ask once, when the middleware is made, so that a nil Limiter is found out
+// when the program starts.
+func (l *Limiter) KeepsDecision() bool {
+	if l == nil {
+		panic("stint: the Limiter is nil: look at the error of core.New")
+	}
+	return l.keep
+}
 
 // check is the template method: it calls the hooks in their order, and the
 // backend once.
 func (l *Limiter) check(n Native, v *Visit) (err error) {
 	defer recoverHook(&err)
-	c := l.call(n)
-	if err := l.gather(c); err != nil {
-		return err
+	if p := l.lone; p != nil && p.applies(n) {
+		if err := l.decideLone(p, n, &v.Decision); err != nil || !v.Decision.Limited {
+			return err
+		}
 	}
-	if err := l.decide(background, c, &v.Decision); err != nil {
-		return err
+	c := l.call(n)
+	if l.lone == nil {
+		if err := l.gather(c); err != nil {
+			return err
+		}
+		if err := l.decide(l.detached(n), c, &v.Decision); err != nil {
+			return err
+		}
 	}
 	l.answer(c, v)
 	l.release(c)
 	return nil
+}
+
+// decideLone is gather and decide for the commonest Limiter: one policy of one
+// fixed rate, keyed by the client's address, without hooks. It needs no scratch
+// memory.
+func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
+	key, err := p.key.addressKey(normalAddr(l.env.clientIP(n)), l.env)
+	if err == nil {
+		err = l.takeOne(p.quotas[0], &key, p.cost, p.when, d)
+	}
+	if err != nil {
+		return fmt.Errorf("policy %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// findLone finds the policy of decideLone.
+func (l *Limiter) findLone() {
+	if p := l.policies[0]; len(l.policies) == 1 && l.single != nil && p.key.op == opIP && p.hooks == nil &&
+		p.rateFunc == nil && len(p.quotas) == 1 {
+		l.lone = p
+	}
+}
+
+// detached is the context of a decision about a request. A client that hangs up
+// must not make a charge that may have happened look like a failure. A backend
+// inside the process has nothing to wait for and needs no context at all.
+func (l *Limiter) detached(n Native) context.Context {
+	if l.single != nil {
+		return background
+	}
+	return context.WithoutCancel(n.Context())
 }
 
 var background = context.Background()
@@ -207,7 +264,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	switch {
 	case hopeless || len(c.asks) == 0:
 	case len(c.asks) == 1 && l.single != nil:
-		if err := l.takeOne(c.asks[0], c.quotas[0], d); err != nil {
+		if err := l.takeOne(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
 			return err
 		}
 	default:
@@ -217,7 +274,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	}
 	if len(c.lacking) > 0 {
 		for _, b := range c.lacking {
-			d.add(entry{b, b.policy.soft, Verdict{RetryAfter: Forever, NextAfter: Forever}})
+			d.add(entry{refuseAll(), b, b.policy.soft, nil})
 		}
 		d.finish(l)
 	}
@@ -225,12 +282,21 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 }
 
 // takeOne is takeAll for one ask, by the backend's short way.
-func (l *Limiter) takeOne(a Ask, b *quota, d *Decision) (err error) {
-	d.first.b, d.first.soft = b, a.Soft
-	if d.first.verdict, d.now, err = l.single.TakeOne(l.at(), a); err != nil {
+func (l *Limiter) takeOne(q *quota, key *Key, cost int64, when When, d *Decision) error {
+	o, err := l.single.TakeOne(l.at(), q.space, q.rule, key.Print(l.seeds), cost, when)
+	if err != nil {
 		return err
 	}
-	return d.finish(l)
+	// Field by field: a struct that has just been written is slow to copy.
+	e := &d.first
+	e.b, e.soft = q, q.policy.soft
+	e.OK, e.Remaining = o.OK, o.Remaining
+	e.RetryAfter, e.NextAfter, e.ResetAfter = o.RetryAfter, o.NextAfter, o.ResetAfter
+	d.now, d.headers, d.disallowed = o.Now, l.headers, l.config.Disallowed
+	d.Limited = !o.OK
+	d.Allowed = o.OK || e.soft
+	d.speak(e)
+	return nil
 }
 
 func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error) {
@@ -241,7 +307,7 @@ func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error)
 	}
 	d.more = make([]entry, 0, len(c.asks)-1+len(c.lacking))
 	for i, v := range c.out {
-		d.add(entry{c.quotas[i], c.asks[i].Soft, v})
+		d.add(entry{v.Judgement, c.quotas[i], c.asks[i].Soft, v.Err})
 	}
 	return d.finish(l)
 }
@@ -265,7 +331,7 @@ func (d *Decision) finish(l *Limiter) error {
 	var errs []error
 	for i := range d.len() {
 		e := d.at(i)
-		if err := e.verdict.Err; err != nil && !e.soft {
+		if err := e.err; err != nil && !e.soft {
 			errs = append(errs, fmt.Errorf("policy %s: %w", e.b.policy.name, err))
 		}
 	}
@@ -282,7 +348,7 @@ func (l *Limiter) answer(c *call, v *Visit) {
 	var last *policy
 	for i := range d.len() {
 		e := d.at(i)
-		if p := e.b.policy; !e.verdict.OK && p != last && p.observer != nil {
+		if p := e.b.policy; !e.OK && p != last && p.observer != nil {
 			last = p
 			p.observer.Denied(&c.req, *d)
 		}

@@ -25,7 +25,7 @@ func (c *call) record(d *Decision) {
 	}
 }
 
-func (e *entry) refused() bool { return !e.verdict.OK && e.verdict.Err == nil }
+func (e *entry) refused() bool { return !e.OK && e.err == nil }
 
 // repeated reports whether another rate refused the i-th entry's identity under
 // the same policy for longer, or for as long and comes first.

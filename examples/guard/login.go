@@ -1,5 +1,5 @@
-// Package guard is a hook struct as an application has it: the examples for Gin
-// and for net/http share it, because a hook knows no framework.
+// Package guard is a hook struct as an application has it: the examples for all
+// frameworks share it, because a hook knows none of them.
 package guard
 
 import (
