@@ -33,7 +33,7 @@ func callerOf(ctx context.Context) *caller {
 // An identifier finds out who calls, once per request, before the limiter asks.
 type identifier struct {
 	accounts *accounts
-	guesses  *core.Limiter
+	lookups  *core.Limiter
 }
 
 func (a *identifier) identify(next http.Handler) http.Handler {
@@ -46,21 +46,19 @@ func (a *identifier) identify(next http.Handler) http.Handler {
 	})
 }
 
-// caller is whose key it is. An address that has tried too many unknown keys gets
-// no more lookups, and the anonymous plan; accounts that are known by now are not
-// looked up.
+// caller is whose key it is. An address that has had many keys looked up, as those
+// do that guess keys, gets no more of that for a while, and the anonymous plan.
+// Accounts that are known by now need no lookup.
 func (a *identifier) caller(r *http.Request, key digest) *caller {
 	if found, ok := a.accounts.cache.get(key); ok {
 		return &caller{name: found.name, rates: found.rates}
 	}
-	request := httplimit.Request(r)
-	if d, err := a.guesses.PeekRequest(request); err != nil || !d.Allowed {
+	if d, err := a.lookups.AllowRequest(httplimit.Request(r)); err != nil || !d.Allowed {
 		return &caller{rates: anonymous, err: err}
 	}
 	found, err := a.accounts.find(r.Context(), key)
 	if errors.Is(err, sql.ErrNoRows) {
-		_, err = a.guesses.AllowRequest(request)
-		return &caller{rates: anonymous, err: err}
+		return &caller{rates: anonymous}
 	}
 	return &caller{name: found.name, rates: found.rates, err: err}
 }

@@ -44,10 +44,8 @@ func run(path string) error {
 func newApp(db *sql.DB, now func() time.Time) (public, admin http.Handler, err error) {
 	a := &identifier{accounts: newAccounts(db, now)}
 	backend := memory.New()
-	// Keys that nobody has, tried by one address: they are what lookups are spent
-	// on when somebody guesses keys.
-	a.guesses, err = core.New(core.Config{Backend: backend, Now: now, Policies: []core.Policy{
-		{Name: "guesses", Rate: "10/m"},
+	a.lookups, err = core.New(core.Config{Backend: backend, Now: now, Policies: []core.Policy{
+		{Name: "lookups", Rate: "30/m"},
 	}})
 	if err != nil {
 		return nil, nil, err
