@@ -5,7 +5,11 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+	"github.com/gofiber/fiber/v2"
+	"github.com/labstack/echo/v4"
 
+	echolimit "github.com/stint-go/stint/adapters/echo"
+	fiberlimit "github.com/stint-go/stint/adapters/fiber"
 	ginlimit "github.com/stint-go/stint/adapters/gin"
 	httplimit "github.com/stint-go/stint/adapters/http"
 	"github.com/stint-go/stint/backends/memory"
@@ -14,10 +18,15 @@ import (
 
 // stint is this library under one policy. The quota's size is cut to what a
 // rate may be: 2^31 per minute still admits more than a benchmark can send.
-func stint(q Quota, s core.Strategy) *core.Limiter {
+func stint(q Quota, s core.Strategy, fields ...core.Headers) *core.Limiter {
+	var headers core.Headers
+	for _, f := range fields {
+		headers |= f
+	}
 	rate := core.Rate{Limit: min(int64(q.N), core.MaxLimit), Window: q.Per}
 	return must(core.New(core.Config{
 		Backend:  memory.New(),
+		Headers:  headers,
 		Policies: []core.Policy{{Name: "api", Rates: core.Rates{rate}, Strategy: s}},
 	}))
 }
@@ -45,6 +54,15 @@ func init() {
 		}},
 		HTTPPeer{"gin", "stint", func(q Quota) func() Client {
 			return ginHTTP(func() gin.HandlerFunc { return ginlimit.New(stint(q, core.GCRA{})) })
+		}},
+		HTTPPeer{"echo", "stint", func(q Quota) func() Client {
+			return echoHTTP(func() echo.MiddlewareFunc { return echolimit.New(stint(q, core.GCRA{})) })
+		}},
+		HTTPPeer{"echo", "stint-nofields", func(q Quota) func() Client {
+			return echoHTTP(func() echo.MiddlewareFunc { return echolimit.New(stint(q, core.GCRA{}, core.HeadersNone)) })
+		}},
+		HTTPPeer{"fiber", "stint", func(q Quota) func() Client {
+			return fiberHTTP(func() fiber.Handler { return fiberlimit.New(stint(q, core.GCRA{})) })
 		}},
 	)
 }

@@ -29,12 +29,16 @@ const DefaultBodyLimit = 64 << 10
 // original did, and closes the original. head must not be changed. It serves
 // the adapters of the net/http family; a nil body is an empty one.
 //
+// length is the request's Content-Length, -1 where it says none: a body that has
+// fewer bytes left, because a handler has read it before, is broken, as it would
+// pass for one without fields. (Of a chunked body nobody can tell.)
+//
 // A longer body is ErrBodyTooLarge, a failing one ErrBodyBroken wrapping the
 // cause. head is nil then, restored is complete even so. Never more than
 // limit+1 bytes are read ahead.
-func PeekBody(body io.ReadCloser, limit int) (head []byte, restored io.ReadCloser, err error) {
+func PeekBody(body io.ReadCloser, length int64, limit int) (head []byte, restored io.ReadCloser, err error) {
 	if body == nil {
-		return nil, nil, nil
+		return nil, nil, drained(0, length)
 	}
 	limit = min(max(limit, 0), math.MaxInt-1)
 	head, err = io.ReadAll(io.LimitReader(body, int64(limit)+1))
@@ -49,7 +53,17 @@ func PeekBody(body io.ReadCloser, limit int) (head []byte, restored io.ReadClose
 		return nil, p, fmt.Errorf("%w: %w", ErrBodyBroken, err)
 	}
 	p.rest = failingReader{io.EOF}
+	if err := drained(len(head), length); err != nil {
+		return nil, p, err
+	}
 	return head, p, nil
+}
+
+func drained(left int, length int64) error {
+	if int64(left) < length {
+		return fmt.Errorf("%w: %d of %d bytes are left to read", ErrBodyBroken, left, length)
+	}
+	return nil
 }
 
 // A peekedBody reads what was read ahead, then the rest.

@@ -36,6 +36,8 @@ type Config struct {
 	// Secret makes the names of cells in a store outside the process
 	// unguessable. Without it they are pseudonyms that anyone can recompute.
 	Secret []byte
+	// Prefix begins the names of cells in such a store; "" is "rl:".
+	Prefix string
 	// Digest replaces the hash of keys in such a store.
 	Digest func(key []byte) [16]byte
 	// BodyLimit is how much of a body is read for keys in it; 0 is 64 KiB.
@@ -81,7 +83,7 @@ func New(c Config) (*Limiter, error) {
 	if isNil(c.Backend) {
 		bad("no backend: set Config.Backend, for example to memory.New()")
 	} else {
-		l.single, _ = c.Backend.(SingleTaker)
+		l.setSingle()
 	}
 	if len(c.Policies) == 0 {
 		bad("no policies: add at least one to Config.Policies")
@@ -95,7 +97,7 @@ func New(c Config) (*Limiter, error) {
 	if c.BodyLimit < 0 {
 		bad("body limit %d: write the number of bytes, or 0 for 64 KiB", c.BodyLimit)
 	}
-	naming, err := NewNaming(Naming{Secret: c.Secret, Digest: c.Digest})
+	naming, err := NewNaming(Naming{Prefix: c.Prefix, Secret: c.Secret, Digest: c.Digest})
 	add("", err)
 	l.env, err = newRequestEnv(&c)
 	add("", err)

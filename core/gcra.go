@@ -149,7 +149,7 @@ func (r *gcraRule) Quota() (units, window int64) {
 	return r.burst, r.full.ceil()
 }
 
-func (r *gcraRule) Decide(s State, now, _, cost int64) (v Verdict) {
+func (r *gcraRule) Decide(s State, now, _, cost int64) (v Judgement) {
 	if r.limit == 0 {
 		return refuseAll()
 	}
@@ -177,6 +177,10 @@ func (r *gcraRule) room(backlog span) (units, next int64) {
 		return 0, r.sub(r.add(backlog, r.unit), r.full).ceil()
 	}
 	free := r.sub(r.full, backlog)
+	if r.unit.r == 0 { // whole microseconds per unit, as in most rates: one short division
+		n := free.q / r.unit.q
+		return n, (n+1)*r.unit.q - free.q
+	}
 	hi, lo := bits.Mul64(uint64(free.q), uint64(r.limit))
 	lo, carry := bits.Add64(lo, uint64(free.r), 0)
 	n, rem := bits.Div64(hi+carry, lo, uint64(r.window)) // at most burst, so it fits

@@ -176,8 +176,8 @@ func separate(b []byte) []byte {
 func (e *entry) appendLimit(b []byte) []byte {
 	b = append(b, e.b.quoted...)
 	b = append(b, ";r="...)
-	b = strconv.AppendInt(b, e.verdict.Remaining, 10)
-	if next := e.verdict.NextAfter; next > 0 && next != Forever {
+	b = strconv.AppendInt(b, e.Remaining, 10)
+	if next := e.NextAfter; next > 0 && next != Forever {
 		b = append(b, ";t="...)
 		b = strconv.AppendInt(b, seconds(next), 10)
 	}

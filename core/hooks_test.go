@@ -175,7 +175,7 @@ func TestAHookThatPanicsRefusesAndIsLoggedOnce(t *testing.T) {
 	}
 }
 
-type abort struct{ error }
+type abort struct{}
 
 func (abort) Error() string { return "net/http: abort Handler" }
 

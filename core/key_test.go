@@ -93,7 +93,7 @@ func checkTwoKeys(t *testing.T, x, y []keyPart) {
 	if equal != same(x, y) || equal != (a == b) {
 		t.Fatalf("%+v and %+v: equal encodings %v, same identity %v, == %v", x, y, equal, same(x, y), a == b)
 	}
-	if equal != (a.Fingerprint(&testSeeds, [2]uint64{}) == b.Fingerprint(&testSeeds, [2]uint64{})) {
+	if equal != (a.Print(&testSeeds) == b.Print(&testSeeds)) {
 		t.Fatalf("%+v and %+v: fingerprints disagree with the encoding", x, y)
 	}
 	if joined(append(x[:len(x):len(x)], y...)) != a.with(b) {

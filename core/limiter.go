@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 )
@@ -14,6 +15,7 @@ type Limiter struct {
 	config   Config
 	backend  Backend
 	single   SingleTaker // the backend's short way, when it has one
+	seeds    *[2]maphash.Seed
 	env      *requestEnv
 	policies []*policy
 	byName   map[string]*policy
@@ -22,6 +24,13 @@ type Limiter struct {
 	flights  flights
 	complain complaints
 	calls    sync.Pool // of *call
+}
+
+// setSingle finds the backend's short way, which knows no phase function.
+func (l *Limiter) setSingle() {
+	if one, ok := l.backend.(SingleTaker); ok && l.config.Phase == nil {
+		l.single, l.seeds = one, one.Seeds()
+	}
 }
 
 func (l *Limiter) start() {
@@ -207,7 +216,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	switch {
 	case hopeless || len(c.asks) == 0:
 	case len(c.asks) == 1 && l.single != nil:
-		if err := l.takeOne(c.asks[0], c.quotas[0], d); err != nil {
+		if err := l.takeOne(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
 			return err
 		}
 	default:
@@ -217,7 +226,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	}
 	if len(c.lacking) > 0 {
 		for _, b := range c.lacking {
-			d.add(entry{b, b.policy.soft, Verdict{RetryAfter: Forever, NextAfter: Forever}})
+			d.add(entry{refuseAll(), b, b.policy.soft, nil})
 		}
 		d.finish(l)
 	}
@@ -225,12 +234,21 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 }
 
 // takeOne is takeAll for one ask, by the backend's short way.
-func (l *Limiter) takeOne(a Ask, b *quota, d *Decision) (err error) {
-	d.first.b, d.first.soft = b, a.Soft
-	if d.first.verdict, d.now, err = l.single.TakeOne(l.at(), a); err != nil {
+func (l *Limiter) takeOne(q *quota, key *Key, cost int64, when When, d *Decision) error {
+	o, err := l.single.TakeOne(l.at(), q.space, q.rule, key.Print(l.seeds), cost, when)
+	if err != nil {
 		return err
 	}
-	return d.finish(l)
+	// Field by field: a struct that has just been written is slow to copy.
+	e := &d.first
+	e.b, e.soft = q, q.policy.soft
+	e.OK, e.Remaining = o.OK, o.Remaining
+	e.RetryAfter, e.NextAfter, e.ResetAfter = o.RetryAfter, o.NextAfter, o.ResetAfter
+	d.now, d.headers, d.disallowed = o.Now, l.headers, l.config.Disallowed
+	d.Limited = !o.OK
+	d.Allowed = o.OK || e.soft
+	d.speak(e)
+	return nil
 }
 
 func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error) {
@@ -241,7 +259,7 @@ func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error)
 	}
 	d.more = make([]entry, 0, len(c.asks)-1+len(c.lacking))
 	for i, v := range c.out {
-		d.add(entry{c.quotas[i], c.asks[i].Soft, v})
+		d.add(entry{v.Judgement, c.quotas[i], c.asks[i].Soft, v.Err})
 	}
 	return d.finish(l)
 }
@@ -265,7 +283,7 @@ func (d *Decision) finish(l *Limiter) error {
 	var errs []error
 	for i := range d.len() {
 		e := d.at(i)
-		if err := e.verdict.Err; err != nil && !e.soft {
+		if err := e.err; err != nil && !e.soft {
 			errs = append(errs, fmt.Errorf("policy %s: %w", e.b.policy.name, err))
 		}
 	}
@@ -282,7 +300,7 @@ func (l *Limiter) answer(c *call, v *Visit) {
 	var last *policy
 	for i := range d.len() {
 		e := d.at(i)
-		if p := e.b.policy; !e.verdict.OK && p != last && p.observer != nil {
+		if p := e.b.policy; !e.OK && p != last && p.observer != nil {
 			last = p
 			p.observer.Denied(&c.req, *d)
 		}

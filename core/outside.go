@@ -9,22 +9,22 @@ import (
 // to the key, under the policy of that name? Hooks are not called; the key is
 // taken as it is. Cost 0 is a look. Allowed false is an answer; an error means
 // that something broke, and Allowed is false then too.
-func (l *Limiter) Allow(ctx context.Context, policy string, key Key, cost int64) (Decision, error) {
+func (l *Limiter) Allow(ctx context.Context, policy string, key Key, cost int64) (d Decision, err error) {
 	p, err := l.policy(policy)
-	if err != nil {
-		return Decision{}, err
+	if err == nil {
+		err = l.allow(ctx, p, &key, cost, p.when, &d)
 	}
-	return l.allow(ctx, p, key, cost, p.when)
+	return d, err
 }
 
 // Peek answers what Allow would for cost units, and charges nothing. With cost 0
 // the Decision only describes how the quotas stand.
-func (l *Limiter) Peek(ctx context.Context, policy string, key Key, cost int64) (Decision, error) {
+func (l *Limiter) Peek(ctx context.Context, policy string, key Key, cost int64) (d Decision, err error) {
 	p, err := l.policy(policy)
-	if err != nil {
-		return Decision{}, err
+	if err == nil {
+		err = l.allow(ctx, p, &key, cost, Never, &d)
 	}
-	return l.allow(ctx, p, key, cost, Never)
+	return d, err
 }
 
 // Reset forgets everything that was consumed under the policy by the key.
@@ -45,41 +45,45 @@ func (l *Limiter) Reset(ctx context.Context, policy string, key Key) error {
 }
 
 func (l *Limiter) policy(name string) (*policy, error) {
+	if p := l.policies[0]; p.name == name { // the usual number of policies is one
+		return p, nil
+	}
 	if p := l.byName[name]; p != nil {
 		return p, nil
 	}
 	return nil, fmt.Errorf("stint: no policy %q in this limiter", name)
 }
 
-func (l *Limiter) allow(ctx context.Context, p *policy, key Key, cost int64, when When) (d Decision, err error) {
+// allow decides by one policy. d is zero, and stays so where an error is answered.
+func (l *Limiter) allow(ctx context.Context, p *policy, key *Key, cost int64, when When, d *Decision) (err error) {
 	if l.config.Disabled {
-		return Decision{Allowed: true}, nil
+		d.Allowed = true
+		return nil
 	}
 	if cost < 0 {
-		return d, fmt.Errorf("stint: policy %s: cost %d: a cost is 0 or more", p.name, cost)
+		return fmt.Errorf("stint: policy %s: cost %d: a cost is 0 or more", p.name, cost)
 	}
 	if err := ctx.Err(); err != nil {
-		return d, err
+		return err
 	}
 	quotas := p.quotas
 	if p.rateFunc != nil {
 		if quotas, err = p.ratesOutside(); err != nil {
-			return d, err
+			return err
 		}
 	}
-	if len(quotas) == 0 {
+	switch {
+	case len(quotas) == 0:
 		d.Allowed = true
-		return d, nil
-	}
-	if len(quotas) == 1 && l.single != nil {
-		err = l.takeOne(Ask{Cell: Cell{quotas[0].space, key}, Rule: quotas[0].rule, Cost: cost, When: when, Soft: p.soft}, quotas[0], &d)
-		return d, err
+		return nil
+	case len(quotas) == 1 && l.single != nil:
+		return l.takeOne(quotas[0], key, cost, when, d)
 	}
 	c := l.call(nil)
-	c.ask(p, quotas, key, cost, when)
-	err = l.takeAll(ctx, c, &d)
+	c.ask(p, quotas, *key, cost, when)
+	err = l.takeAll(ctx, c, d)
 	l.release(c)
-	return d, err
+	return err
 }
 
 // ratesOutside are the rates of a function that is asked without a request.

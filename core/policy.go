@@ -42,8 +42,8 @@ type Policy struct {
 	// GET.
 	Methods []string
 	// Except are route templates that the policy leaves alone, such as
-	// "/healthz". It needs a middleware that knows the route: mounted on routes or
-	// groups, not before routing.
+	// "/healthz". It needs a middleware that knows the route: not before routing,
+	// and in Fiber on the route itself.
 	Except []string
 }
 

@@ -26,7 +26,7 @@ func (d *Decision) problem() []byte {
 	for i := range d.len() {
 		e := d.at(i)
 		name := e.b.policy.name
-		if !e.verdict.OK && !e.soft && (len(names) == 0 || names[len(names)-1] != name) {
+		if !e.OK && !e.soft && (len(names) == 0 || names[len(names)-1] != name) {
 			names = append(names, name)
 		}
 	}

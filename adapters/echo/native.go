@@ -43,6 +43,6 @@ func (n *native) Route() string {
 
 func (n *native) Body(limit int) (body []byte, err error) {
 	r := n.c.Request()
-	body, r.Body, err = core.PeekBody(r.Body, limit)
+	body, r.Body, err = core.PeekBody(r.Body, r.ContentLength, limit)
 	return body, err
 }

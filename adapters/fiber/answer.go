@@ -1,6 +1,7 @@
 package fiberlimit
 
 import (
+	"io"
 	"net/http"
 
 	"github.com/gofiber/fiber/v2"
@@ -29,10 +30,8 @@ func writeHeader(c *fiber.Ctx, d *core.Decision) {
 // answer writes the response of a refused request, or returns the error that
 // has Fiber's error handler write one.
 func answer(c *fiber.Ctx, v *core.Visit) error {
-	if c.Request().IsBodyStream() {
-		// Nobody reads the body now, and fasthttp would take what is left of it
-		// for the next request.
-		c.Context().SetConnectionClose()
+	if body := c.Request().BodyStream(); body != nil {
+		drain(c, body)
 	}
 	resp := &v.Response
 	if resp.Written {
@@ -50,6 +49,15 @@ func answer(c *fiber.Ctx, v *core.Visit) error {
 	w.SetStatusCode(resp.Status)
 	w.SetBody(resp.Body) // a copy: the response is sent later
 	return nil
+}
+
+// drain reads what is left of a streamed body that nobody reads now: fasthttp
+// would take it for the next request. Like net/http it has an end, and then the
+// connection has one.
+func drain(c *fiber.Ctx, body io.Reader) {
+	if _, err := io.CopyN(io.Discard, body, 256<<10); err != io.EOF {
+		c.Context().SetConnectionClose()
+	}
 }
 
 // A refusal is a *core.LimitedError and a *fiber.Error in one, so that every

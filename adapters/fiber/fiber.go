@@ -49,6 +49,7 @@ func enter(l *core.Limiter, c *fiber.Ctx, v *core.Visit) {
 // Limit is the short way: rate (see core.ParseRates) for each client, counted in
 // memory by this middleware alone. A client is its IP address, or what the
 // sources say together. It panics where rate or sources are wrong.
+// See memory.Limiter.
 func Limit(rate string, by ...core.KeySource) fiber.Handler {
 	return New(memory.Limiter(rate, by...))
 }

@@ -85,9 +85,10 @@ func (n native) Body(limit int) ([]byte, error) {
 // a chunked body of more than limit bytes is lost, and reading it fails.
 func (n native) peekStream(size, limit int) ([]byte, error) {
 	req := n.c.Request()
-	body, rest, err := core.PeekBody(io.NopCloser(req.BodyStream()), limit)
+	stream := req.BodyStream()
+	body, rest, err := core.PeekBody(io.NopCloser(stream), int64(size), limit)
 	if errors.Is(err, core.ErrBodyTooLarge) {
-		n.c.Context().SetConnectionClose() // the next request is behind what nobody reads
+		drain(n.c, stream)
 		rest = io.NopCloser(lostBody{})
 	}
 	req.SetBodyStream(rest, size)

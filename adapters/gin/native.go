@@ -29,6 +29,7 @@ func (n native) Unwrap() any                       { return n.c }
 func (n native) WriteDecision(d core.Decision)     { d.WriteHeader(n.c.Writer.Header()) }
 
 func (n native) Body(limit int) (body []byte, err error) {
-	body, n.c.Request.Body, err = core.PeekBody(n.c.Request.Body, limit)
+	r := n.c.Request
+	body, r.Body, err = core.PeekBody(r.Body, r.ContentLength, limit)
 	return body, err
 }

@@ -41,6 +41,7 @@ func New(l *core.Limiter) func(http.Handler) http.Handler {
 // Limit is the short way: rate (see core.ParseRates) for each client, counted in
 // memory by this middleware alone. A client is its IP address, or what the
 // sources say together. It panics where rate or sources are wrong.
+// See memory.Limiter.
 func Limit(rate string, by ...core.KeySource) func(http.Handler) http.Handler {
 	return New(memory.Limiter(rate, by...))
 }

@@ -46,6 +46,6 @@ func (n *native) WriteDecision(d core.Decision) {
 }
 
 func (n *native) Body(limit int) (body []byte, err error) {
-	body, n.r.Body, err = core.PeekBody(n.r.Body, limit)
+	body, n.r.Body, err = core.PeekBody(n.r.Body, n.r.ContentLength, limit)
 	return body, err
 }
