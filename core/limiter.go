@@ -353,6 +353,7 @@ func (l *Limiter) answer(c *call, v *Visit) {
 			p.observer.Denied(&c.req, *d)
 		}
 	}
+	c.record(d)
 	if !d.Allowed {
 		v.Pass = false
 		if w, ok := c.req.Native.(DecisionWriter); ok {
