@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"reflect"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -26,12 +27,24 @@ var (
 func (n native) Context() context.Context      { return n.c.UserContext() }
 func (n native) Method() string                { return n.c.Method() }
 func (n native) Path() string                  { return n.c.Path() }
-func (n native) Header(name string) string     { return n.c.Get(name) }
 func (n native) Query(name string) string      { return n.c.Query(name) }
 func (n native) Unwrap() any                   { return n.c }
 func (n native) WriteDecision(d core.Decision) { writeHeader(n.c, &d) }
 
+// Header does not know Host, as elsewhere it is none of the header fields.
+func (n native) Header(name string) string {
+	if isHost(name) {
+		return ""
+	}
+	return n.c.Get(name)
+}
+
+func isHost(name string) bool { return len(name) == 4 && strings.EqualFold(name, fiber.HeaderHost) }
+
 func (n native) HeaderValues(name string) []string {
+	if isHost(name) {
+		return nil
+	}
 	var values []string
 	for _, v := range n.c.Request().Header.PeekAll(name) {
 		values = append(values, string(v)) // the list itself is overwritten by the next PeekAll

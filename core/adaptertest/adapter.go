@@ -83,10 +83,14 @@ type Route struct {
 	Handler Handler
 }
 
-// A Layer is one middleware: either the adapter's own, made of a Limiter by its
-// New, or a Gate. The first of several is the outermost.
+// A Layer is one middleware, of one of three kinds. The first of several layers
+// is the outermost.
 type Layer struct {
+	// Limiter is mounted by the adapter's New.
 	Limiter *core.Limiter
+	// Rate, if not "", is mounted by the adapter's Limit, By the sources.
+	Rate string
+	By   []core.KeySource
 	// Gate reports whether the request goes on. Otherwise it has answered, and
 	// the chain ends in the way the framework knows.
 	Gate func(Exchange) (pass bool)

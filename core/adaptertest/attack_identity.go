@@ -129,6 +129,13 @@ func joinedAlike(s *suite) {
 			s.equal(fmt.Sprintf("%q", p), w.send("GET /\nX-A: "+p[0]+"\nX-B: "+p[1]).status, want)
 		}
 	}
+	l = s.keyedLimiter("get:a+get:b", "1/m", core.MissingShare)
+	w = s.serve(route("GET", "/", ok, Limited(l))).dial(1)
+	for _, want := range []int{200, 429} { // what a part looks like when it is encoded, as a value
+		for _, query := range []string{"a=1%03b2&b=3", "a=1&b=2%03b3", "a=1%03%01b%012&b=3", "a=1&b=2%03%01b%013", "a=1%00&b=2", "a=1&b=%002"} {
+			s.equal(query, w.send("GET /?"+query).status, want)
+		}
+	}
 }
 
 func longValues(s *suite) {

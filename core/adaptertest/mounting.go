@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"github.com/stint-go/stint/core"
@@ -16,6 +17,7 @@ var mountingRows = []row{
 	{"a refusal ends the chain", refusalEnds},
 	{"CORS answers the pre-flight before the limiter", preflightBefore},
 	{"CORS answers the pre-flight behind the limiter", preflightBehind},
+	{"the short way", shortWay},
 	{"the decision is that of the limiter closest to the handler", closestDecision},
 }
 
@@ -156,4 +158,24 @@ func closestDecision(s *suite) {
 	}})
 	s.expect(v.send(1, "GET /a"), `200 | "outer";q=9;w=60, "inner";q=5;w=60 | "outer";r=8;t=60, "inner";r=4;t=60 | `+
 		`allowed=true limited=false policy=inner limit=5 remaining=4 retry=0s`)
+}
+
+// shortWay is on the clock of the wall, so its waits are not in the Record.
+func shortWay(s *suite) {
+	v := s.serve(App{Layers: []Layer{{Rate: "9/d; 5/w"}}, Groups: []Group{{"", nil, []Route{
+		{"GET", "/ip", []Layer{{Rate: "2/d"}}, ok},
+		{"GET", "/key", []Layer{{Rate: "1/d", By: []core.KeySource{core.ByIP, core.ByHeader("X-Api-Key")}}}, ok},
+	}}}})
+	ask := func(client int, request string) string {
+		a := v.ask(client, request)
+		return strings.Join([]string{a.String()[:3], a.header.Get("Ratelimit-Policy")}, " ")
+	}
+	const app = `"default-1d";q=9;w=86400, "default-1w";q=5;w=604800`
+	for _, want := range []string{"200", "200", "429"} {
+		s.equal("/ip", ask(1, "GET /ip"), want+` `+app+`, "default";q=2;w=86400`)
+	}
+	s.equal("another key", ask(1, "GET /key\nX-Api-Key: a"), `200 `+app+`, "default";q=1;w=86400`)
+	s.equal("the same key", ask(1, "GET /key\nX-Api-Key: a"), `429 `+app+`, "default";q=1;w=86400`)
+	s.equal("more than the application's", ask(1, "GET /ip"), `429 `+app)
+	s.equal("another client", ask(2, "GET /ip"), `200 `+app+`, "default";q=2;w=86400`)
 }

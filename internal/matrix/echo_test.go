@@ -39,7 +39,10 @@ var echoAdapter = adaptertest.Adapter{
 }
 
 func serveEcho(tb testing.TB, l net.Listener, app adaptertest.App) {
-	e := echo.New()
+	serveEchoOn(echo.New(), tb, l, app)
+}
+
+func serveEchoOn(e *echo.Echo, tb testing.TB, l net.Listener, app adaptertest.App) {
 	e.Logger.SetOutput(io.Discard)
 	if app.Recover {
 		e.Use(middleware.Recover())
@@ -62,6 +65,10 @@ func echoLayers(layers []adaptertest.Layer) (chain []echo.MiddlewareFunc) {
 	for _, l := range layers {
 		if l.Limiter != nil {
 			chain = append(chain, echolimit.New(l.Limiter))
+			continue
+		}
+		if l.Rate != "" {
+			chain = append(chain, echolimit.Limit(l.Rate, l.By...))
 			continue
 		}
 		chain = append(chain, func(next echo.HandlerFunc) echo.HandlerFunc {

@@ -58,7 +58,12 @@ const (
 )
 
 func serveFiber(tb testing.TB, l net.Listener, app adaptertest.App) {
-	f := fiber.New(fiber.Config{DisableStartupMessage: true, ReadBufferSize: 64 << 10, BodyLimit: 16 << 20})
+	serveFiberWith(fiber.Config{}, tb, l, app)
+}
+
+func serveFiberWith(c fiber.Config, tb testing.TB, l net.Listener, app adaptertest.App) {
+	c.DisableStartupMessage, c.ReadBufferSize, c.BodyLimit = true, 64<<10, 16<<20
+	f := fiber.New(c)
 	if app.Recover {
 		f.Use(recover.New())
 	}
@@ -96,6 +101,10 @@ func fiberLayers(layers []adaptertest.Layer) (chain []fiber.Handler) {
 	for _, l := range layers {
 		if l.Limiter != nil {
 			chain = append(chain, fiberlimit.New(l.Limiter))
+			continue
+		}
+		if l.Rate != "" {
+			chain = append(chain, fiberlimit.Limit(l.Rate, l.By...))
 			continue
 		}
 		chain = append(chain, func(c *fiber.Ctx) error {

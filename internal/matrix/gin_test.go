@@ -48,7 +48,10 @@ const (
 )
 
 func serveGin(tb testing.TB, l net.Listener, app adaptertest.App) {
-	e := gin.New()
+	serveGinOn(gin.New(), tb, l, app)
+}
+
+func serveGinOn(e *gin.Engine, tb testing.TB, l net.Listener, app adaptertest.App) {
 	if app.Recover {
 		e.Use(gin.RecoveryWithWriter(io.Discard))
 	}
@@ -67,6 +70,10 @@ func ginLayers(layers []adaptertest.Layer) (chain []gin.HandlerFunc) {
 	for _, l := range layers {
 		if l.Limiter != nil {
 			chain = append(chain, ginlimit.New(l.Limiter))
+			continue
+		}
+		if l.Rate != "" {
+			chain = append(chain, ginlimit.Limit(l.Rate, l.By...))
 			continue
 		}
 		chain = append(chain, func(c *gin.Context) {

@@ -56,6 +56,9 @@ func layer(l adaptertest.Layer, next http.Handler) http.Handler {
 	if l.Limiter != nil {
 		return httplimit.New(l.Limiter)(next)
 	}
+	if l.Rate != "" {
+		return httplimit.Limit(l.Rate, l.By...)(next)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if l.Gate(httpExchange{w, r}) {
 			next.ServeHTTP(w, r)
