@@ -29,8 +29,8 @@ const DefaultBodyLimit = 64 << 10
 // original did, and closes the original. head must not be changed. It serves
 // the adapters of the net/http family; a nil body is an empty one.
 //
-// length is the request's Content-Length, -1 where it says none: a body that has
-// fewer bytes left, because a handler has read it before, is broken, as it would
+// length is the request's Content-Length, -1 where it says none: a body of which
+// nothing is left, because a handler has read it before, is broken, as it would
 // pass for one without fields. (Of a chunked body nobody can tell.)
 //
 // A longer body is ErrBodyTooLarge, a failing one ErrBodyBroken wrapping the
@@ -49,6 +49,8 @@ func PeekBody(body io.ReadCloser, length int64, limit int) (head []byte, restore
 	switch {
 	case len(head) > limit:
 		return nil, p, ErrBodyTooLarge
+	case err != nil && err.Error() == "http: request body too large": // http.MaxBytesError
+		return nil, p, fmt.Errorf("%w: %w", ErrBodyTooLarge, err)
 	case err != nil:
 		return nil, p, fmt.Errorf("%w: %w", ErrBodyBroken, err)
 	}
@@ -60,8 +62,8 @@ func PeekBody(body io.ReadCloser, length int64, limit int) (head []byte, restore
 }
 
 func drained(left int, length int64) error {
-	if int64(left) < length {
-		return fmt.Errorf("%w: %d of %d bytes are left to read", ErrBodyBroken, left, length)
+	if left == 0 && length > 0 {
+		return fmt.Errorf("%w: nothing of its %d bytes is left to read", ErrBodyBroken, length)
 	}
 	return nil
 }

@@ -23,9 +23,9 @@ type Decision struct {
 	// Limit is the most that can be admitted at once: the rate's limit, or the
 	// burst. Remaining is what would be admitted right now.
 	Limit, Remaining int64
-	// RetryAfter is a promise: wait exactly that long, send a request of the
-	// same cost, and with no other traffic it is admitted. 0 when Allowed;
-	// NoRetry when waiting does not help.
+	// RetryAfter of a policy that is over its limit is a promise: wait exactly
+	// that long, send a request of the same cost, and with no other traffic it is
+	// admitted. 0 unless Limited; NoRetry when waiting does not help.
 	RetryAfter time.Duration
 	// NextAfter is the wait until more than Remaining is admitted; ResetAfter
 	// until nothing that was consumed counts any more.
@@ -115,13 +115,14 @@ func micros(us int64) time.Duration {
 }
 
 // sum fills the summary from the entries: who speaks for the decision, and
-// whether it admits.
-func (d *Decision) sum() {
+// whether it admits. It reports whether some entry could not be decided.
+func (d *Decision) sum() (broken bool) {
 	d.Allowed = true
 	var speaker *entry
 	for i := range d.len() {
 		e := d.at(i)
-		if !e.OK {
+		broken = broken || e.err != nil
+		if !e.OK && (e.err == nil || !e.soft) { // what could not be decided annotates nothing
 			d.Limited = true
 			d.Allowed = d.Allowed && e.soft
 		}
@@ -132,6 +133,7 @@ func (d *Decision) sum() {
 	if speaker != nil {
 		d.speak(speaker)
 	}
+	return broken
 }
 
 func (d *Decision) speak(e *entry) {

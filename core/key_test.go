@@ -233,3 +233,11 @@ func TestKeysOfOnePartAllocateNothing(t *testing.T) {
 }
 
 func ipKeyOf(a netip.Addr) Key { return KeyOfPrefix(netip.PrefixFrom(a, a.BitLen())) }
+
+func TestKeysByHandAreThoseOfTheSources(t *testing.T) {
+	a := JoinKeys(KeyOf(KindHeader, "x-api-key", "k"), KeyOf(KindUser, "", "bob"))
+	b := KeyOf(KindHeader, "X-Api-Key", "k").with(KeyOf(KindUser, "", "bob"))
+	if a != b || JoinKeys() != (Key{}) {
+		t.Errorf("%+v, %+v", a, b)
+	}
+}

@@ -1,12 +1,14 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
 	"sync"
+	"time"
 )
 
 // A Limiter decides requests by its policies. Make it with New; it is safe for
@@ -61,6 +63,9 @@ type Visit struct {
 	// Pass tells to call the next handler. Otherwise Response answers the request.
 	Pass     bool
 	Response Response
+	// Again: this Limiter has met the request before. Its Decision was kept then
+	// and must not be replaced by the empty one of this Visit.
+	Again bool
 
 	limiter *Limiter
 	token   uintptr
@@ -77,7 +82,11 @@ type Visit struct {
 func (l *Limiter) Enter(n Native, token uintptr, v *Visit) {
 	v.Pass = true
 	v.Decision.Allowed = true
-	if l.config.Disabled || !l.flights.enter(token) {
+	if l.config.Disabled {
+		return
+	}
+	if !l.flights.enter(token) {
+		v.Again = true
 		return
 	}
 	v.limiter, v.token = l, token
@@ -123,7 +132,9 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 			return err
 		}
 	}
-	l.answer(c, v)
+	if err := l.answer(c, v); err != nil {
+		return err
+	}
 	l.release(c)
 	return nil
 }
@@ -172,7 +183,7 @@ func (l *Limiter) call(n Native) *call {
 // collector: nobody knows what a hook still holds.
 func (l *Limiter) release(c *call) {
 	c.req.reset(nil, l.env)
-	clear(c.keys)
+	clear(c.keys[:cap(c.keys)])
 	clear(c.asks)
 	c.keys, c.asks, c.quotas, c.lacking = c.keys[:0], c.asks[:0], c.quotas[:0], c.lacking[:0]
 	l.calls.Put(c)
@@ -201,7 +212,7 @@ func (c *call) add(p *policy) error {
 	if err != nil || len(quotas) == 0 {
 		return err
 	}
-	if c.keys, err = p.key.keys(r, p.missing, c.keys[:0]); errors.Is(err, ErrMissing) {
+	if c.keys, err = p.key.keys(r, p.missing, c.keys[:0]); errors.Is(err, errMissing) {
 		c.lacking = append(c.lacking, quotas[0])
 		return nil
 	} else if err != nil {
@@ -232,6 +243,9 @@ func (p *policy) rates(r Request) ([]*quota, error) {
 	rates, err := p.rateFunc(p.name, r)
 	if err != nil {
 		return nil, fmt.Errorf("rate function: %w", err)
+	}
+	if rates == nil {
+		return nil, fmt.Errorf("%w: the rate function answered nil: answer core.Rates{} for no limit", errHook)
 	}
 	quotas, err := p.binder.cached(rates)
 	if err != nil {
@@ -273,6 +287,9 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 		}
 	}
 	if len(c.lacking) > 0 {
+		if d.now == 0 {
+			d.now = cmp.Or(l.at(), time.Now().UnixMicro())
+		}
 		for _, b := range c.lacking {
 			d.add(entry{refuseAll(), b, b.policy.soft, nil})
 		}
@@ -321,18 +338,22 @@ func (l *Limiter) at() int64 {
 	return l.config.Now().UnixMicro()
 }
 
-// finish sums d up. Its error is that of a hard ask that could not be decided.
+// finish sums d up. Its error is that of the hard asks that could not be
+// decided; that of soft ones is logged, and in the entries.
 func (d *Decision) finish(l *Limiter) error {
 	d.headers, d.disallowed = l.headers, l.config.Disallowed
-	d.sum()
-	if d.Allowed {
+	if !d.sum() {
 		return nil
 	}
 	var errs []error
 	for i := range d.len() {
 		e := d.at(i)
-		if err := e.err; err != nil && !e.soft {
-			errs = append(errs, fmt.Errorf("policy %s: %w", e.b.policy.name, err))
+		switch err := fmt.Errorf("policy %s: %w", e.b.policy.name, e.err); {
+		case e.err == nil:
+		case e.soft:
+			l.complain.about(err)
+		default:
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
@@ -340,15 +361,15 @@ func (d *Decision) finish(l *Limiter) error {
 
 // answer tells the observers of a refusal, and has the policy that speaks for
 // the decision render it.
-func (l *Limiter) answer(c *call, v *Visit) {
+func (l *Limiter) answer(c *call, v *Visit) error {
 	d := &v.Decision
 	if !d.Limited {
-		return
+		return nil
 	}
 	var last *policy
 	for i := range d.len() {
 		e := d.at(i)
-		if p := e.b.policy; !e.OK && p != last && p.observer != nil {
+		if p := e.b.policy; e.refused() && p != last && p.observer != nil {
 			last = p
 			p.observer.Denied(&c.req, *d)
 		}
@@ -360,8 +381,12 @@ func (l *Limiter) answer(c *call, v *Visit) {
 			w.WriteDecision(*d)
 		}
 		v.Response = l.byName[d.Policy].disallowed(&c.req, *d)
-		if v.Response.Status == 0 {
+		switch status := v.Response.Status; {
+		case status == 0:
 			v.Response.Status = 429
+		case status < 200 || status > 599:
+			return fmt.Errorf("policy %s: %w: Disallowed answered with status %d", d.Policy, errHook, status)
 		}
 	}
+	return nil
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Allow decides outside of a request, for jobs and RPC: may cost units be charged
@@ -30,7 +31,7 @@ func (l *Limiter) Reset(ctx context.Context, policy string, key Key) error {
 	if err != nil {
 		return err
 	}
-	quotas, err := p.rates(nil)
+	quotas, err := p.ratesOutside()
 	if err != nil {
 		return err
 	}
@@ -98,8 +99,10 @@ func (p *policy) ratesOutside() (quotas []*quota, err error) {
 	return p.rates(nil)
 }
 
-// AllowRequest decides a request by all policies, as the middleware does, for
-// handlers that ask themselves. It answers no request and writes no field.
+// AllowRequest decides a request by all policies, by the same hooks and keys as
+// the middleware, for handlers that ask themselves. It answers no request, writes
+// no field and tells no observer. A request whose client has hung up is an error,
+// and nothing is charged.
 func (l *Limiter) AllowRequest(n Native) (Decision, error) { return l.ask(n, false) }
 
 // PeekRequest answers what AllowRequest would, and charges nothing.
@@ -109,6 +112,9 @@ func (l *Limiter) ask(n Native, peek bool) (d Decision, err error) {
 	d.Allowed = true
 	if l.config.Disabled {
 		return d, nil
+	}
+	if err := n.Context().Err(); err != nil {
+		return Decision{}, err
 	}
 	defer recoverHook(&err)
 	c := l.call(n)
@@ -127,17 +133,25 @@ func (l *Limiter) ask(n Native, peek bool) (d Decision, err error) {
 	return d, nil
 }
 
-// ResetRequest forgets what the identities of this request have consumed, under
-// all policies that apply to it.
-func (l *Limiter) ResetRequest(n Native) (err error) {
+// ResetRequest forgets what the identities of this request have consumed under
+// the named policies, as after a successful login; with no names, under all that
+// apply to the request.
+func (l *Limiter) ResetRequest(n Native, policies ...string) (err error) {
+	for _, name := range policies {
+		if _, err := l.policy(name); err != nil {
+			return err
+		}
+	}
 	defer recoverHook(&err)
 	c := l.call(n)
 	if err := l.gather(c); err != nil {
 		return err
 	}
-	cells := make([]Cell, len(c.asks))
-	for i, a := range c.asks {
-		cells[i] = Cell{a.Cell.Space, a.Cell.Key.Clone()}
+	var cells []Cell
+	for _, a := range c.asks {
+		if len(policies) == 0 || slices.Contains(policies, a.Cell.Space.Policy()) {
+			cells = append(cells, Cell{a.Cell.Space, a.Cell.Key.Clone()})
+		}
 	}
 	l.release(c)
 	return l.reset(n.Context(), cells)

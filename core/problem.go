@@ -1,6 +1,9 @@
 package core
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+)
 
 // The problem types of draft-ietf-httpapi-ratelimit-headers-10, section 6.
 const (
@@ -14,10 +17,12 @@ const problemJSON = "application/problem+json"
 // problem document (RFC 9457) that names the violated policies and nothing else:
 // no key, no address, no text of the client.
 func Refusal(d Decision) Response {
-	return Response{Status: 429, ContentType: problemJSON, Body: d.problem()}
+	return Response{Status: 429, ContentType: problemJSON, Body: bytes.Clone(d.problem())} // the caller's to change
 }
 
-// problem is the body of Refusal; for a policy alone it was made at start-up.
+// problem is the body of Refusal, and must be cloned: for a policy alone it was
+// made at start-up. Of a request that was admitted, as where policies only
+// annotate, it names those that are over their limit.
 func (d *Decision) problem() []byte {
 	if len(d.more) == 0 && d.first.b != nil {
 		return d.first.b.policy.problem
@@ -26,7 +31,7 @@ func (d *Decision) problem() []byte {
 	for i := range d.len() {
 		e := d.at(i)
 		name := e.b.policy.name
-		if !e.OK && !e.soft && (len(names) == 0 || names[len(names)-1] != name) {
+		if !e.OK && e.soft == d.Allowed && (len(names) == 0 || names[len(names)-1] != name) {
 			names = append(names, name)
 		}
 	}
@@ -60,7 +65,6 @@ func failure(status int) Response {
 
 var titles = map[int]string{
 	400: "Bad Request",
-	403: "Forbidden",
 	413: "Content Too Large",
 	415: "Unsupported Media Type",
 	500: "Internal Server Error",

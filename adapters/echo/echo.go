@@ -7,7 +7,9 @@
 package echolimit
 
 import (
+	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/labstack/echo/v4"
@@ -35,7 +37,7 @@ func New(l *core.Limiter) echo.MiddlewareFunc {
 				return answer(c, &v)
 			}
 			v.Decision.WriteHeader(h)
-			if keep {
+			if keep && !v.Again {
 				c.Set(decisionKey, v.Decision)
 			}
 			return next(c)
@@ -86,7 +88,7 @@ func answer(c echo.Context, v *core.Visit) error {
 	w := c.Response()
 	h := w.Header()
 	for k, v := range resp.Header {
-		h.Set(k, v)
+		h[http.CanonicalHeaderKey(k)] = slices.Clone(v)
 	}
 	h["Content-Type"] = nil // nor what net/http finds by looking into the body
 	if resp.ContentType != "" {

@@ -86,7 +86,7 @@ func (h hooks) Disallowed(r core.Request, d core.Decision) core.Response {
 
 func TestAnswers(t *testing.T) {
 	plain := func(core.Request, core.Decision) core.Response {
-		return core.Response{Header: map[string]string{"X-Extra": "1"}, Body: []byte("no")}
+		return core.Response{Header: http.Header{"X-Extra": {"1"}}, Body: []byte("no")}
 	}
 	for _, tc := range []struct {
 		name, method, body, media string

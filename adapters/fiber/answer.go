@@ -41,8 +41,11 @@ func answer(c *fiber.Ctx, v *core.Visit) error {
 		return &refusal{err, fiber.NewError(resp.Status, http.StatusText(resp.Status))}
 	}
 	w := c.Response()
-	for k, v := range resp.Header {
-		w.Header.Set(k, v)
+	for k, values := range resp.Header {
+		w.Header.Del(k)
+		for _, v := range values {
+			w.Header.Add(k, v)
+		}
 	}
 	w.Header.SetNoDefaultContentType(true)
 	w.Header.SetContentType(resp.ContentType)

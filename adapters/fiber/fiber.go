@@ -29,7 +29,7 @@ func New(l *core.Limiter) fiber.Handler {
 			return answer(c, &v)
 		}
 		writeHeader(c, &v.Decision)
-		if keep {
+		if keep && !v.Again {
 			c.Locals(decisionKey{}, v.Decision)
 		}
 		return c.Next() // so that Leave comes after the handler

@@ -125,7 +125,7 @@ func (h hooks) Disallowed(r core.Request, d core.Decision) core.Response {
 func TestAnswers(t *testing.T) {
 	scratch := []byte("no") // a hook may use its memory again
 	plain := func(core.Request, core.Decision) core.Response {
-		return core.Response{Header: map[string]string{"X-Extra": "1"}, Body: scratch}
+		return core.Response{Header: map[string][]string{"X-Extra": {"1"}}, Body: scratch}
 	}
 	for _, tc := range []struct {
 		name, method, body, media string

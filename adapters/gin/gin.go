@@ -7,7 +7,9 @@
 package ginlimit
 
 import (
+	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -28,7 +30,7 @@ func New(l *core.Limiter) gin.HandlerFunc {
 			return
 		}
 		v.Decision.WriteHeader(c.Writer.Header())
-		if keep {
+		if keep && !v.Again {
 			c.Set(decisionKey{}, v.Decision)
 		}
 		c.Next() // so that Leave comes after the handler
@@ -72,7 +74,7 @@ func answer(c *gin.Context, resp *core.Response) {
 		return
 	}
 	for k, v := range resp.Header {
-		c.Header(k, v)
+		c.Writer.Header()[http.CanonicalHeaderKey(k)] = slices.Clone(v)
 	}
 	if resp.ContentType == "" {
 		c.Writer.Header()["Content-Type"] = nil // nor what net/http finds by looking into the body

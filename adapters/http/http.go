@@ -1,5 +1,7 @@
 // Package httplimit limits net/http handlers, and so those of every router that
-// speaks net/http: the standard mux, chi, gorilla.
+// speaks net/http: the standard mux, chi, gorilla. Policies that look at the
+// route (core.ByRoute, Except) need a router that sets http.Request.Pattern, as
+// the standard mux and chi do.
 //
 //	mux.Handle("/", httplimit.Limit("100/m; 2000/d")(page))
 //
@@ -10,6 +12,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/stint-go/stint/backends/memory"
@@ -31,7 +34,7 @@ func New(l *core.Limiter) func(http.Handler) http.Handler {
 				return
 			}
 			v.Decision.WriteHeader(w.Header())
-			if keep {
+			if keep && !v.Again {
 				r = r.WithContext(context.WithValue(r.Context(), decisionKey{}, v.Decision))
 			}
 			next.ServeHTTP(w, r)
@@ -78,7 +81,7 @@ func answer(w http.ResponseWriter, resp *core.Response) {
 	}
 	h := w.Header()
 	for k, v := range resp.Header {
-		h.Set(k, v)
+		h[http.CanonicalHeaderKey(k)] = slices.Clone(v)
 	}
 	h["Content-Type"] = nil // nor what net/http finds by looking into the body
 	if resp.ContentType != "" {

@@ -12,7 +12,11 @@ import "github.com/stint-go/stint/core"
 // exact, make a core.Limiter with MovingWindow or BucketedWindow.
 func Limiter(rate string, by ...core.KeySource) *core.Limiter {
 	p := core.Policy{Name: "default", Rate: rate}
-	if len(by) > 0 {
+	switch len(by) {
+	case 0:
+	case 1: // of any kind, Each included
+		p.Key = by[0]
+	default:
 		p.Key = core.Join(by...)
 	}
 	l, err := core.New(core.Config{Backend: New(), Policies: []core.Policy{p}})

@@ -198,7 +198,7 @@ func slowHook(s *suite) {
 
 func responseSplitting(s *suite) {
 	p := exact("api", "0/m")
-	p.Hooks = words{Response: core.Response{Status: 429, Header: map[string]string{"X-Note": "a\r\nX-Injected: 1"}}}
+	p.Hooks = words{Response: core.Response{Status: 429, Header: map[string][]string{"X-Note": {"a\r\nX-Injected: 1"}}}}
 	v := s.serve(route("GET", "/", ok, Limited(s.limiter(p))))
 	a := v.ask(1, "GET /")
 	s.equal("status and injected field", fmt.Sprint(a.status, a.header["X-Injected"]), "429 []")

@@ -55,7 +55,7 @@ func (g tenantGuard) KeyExtra(r core.Request, k core.Key) core.Key {
 
 func (g tenantGuard) Disallowed(r core.Request, d core.Decision) core.Response {
 	resp := g.loginGuard.Disallowed(r, d)
-	resp.Header = map[string]string{"X-Tenant-Seen": r.Header("X-Tenant")}
+	resp.Header = map[string][]string{"X-Tenant-Seen": {r.Header("X-Tenant")}}
 	return resp
 }
 
@@ -127,7 +127,7 @@ func ownWords(s *suite) {
 		app.Groups = append(app.Groups, Group{"", nil, []Route{{"GET", path, []Layer{Limited(s.configured(c))}, ok}}})
 	}
 	add("/json", core.Config{}, words{Response: core.Response{Status: 420, ContentType: "application/json", Body: []byte(`{"calm":true}`),
-		Header: map[string]string{"X-Mood": "calm", "Cache-Control": "no-store"}}})
+		Header: map[string][]string{"X-Mood": {"calm"}, "Cache-Control": {"no-store"}}}})
 	add("/empty", core.Config{}, words{})
 	add("/status", core.Config{}, words{Response: core.Response{Status: 503}})
 	all := core.Config{Disallowed: func(r core.Request, d core.Decision) core.Response {
@@ -199,7 +199,7 @@ func rateFunctions(s *suite) {
 	p := core.Policy{Name: "api", Strategy: core.MovingWindow{}, RateFunc: func(_ string, r core.Request) (core.Rates, error) {
 		switch plan := r.Header("X-Plan"); plan {
 		case "free":
-			return nil, nil
+			return core.Rates{}, nil
 		case "down":
 			return nil, errors.New("the plans are down: secret text")
 		default:

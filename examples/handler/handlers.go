@@ -82,7 +82,7 @@ func admitted(c *gin.Context, d core.Decision, err error) bool {
 	d.WriteHeader(c.Writer.Header())
 	p := render(c.Request.Header["Accept"], d)
 	for k, v := range p.Header {
-		c.Header(k, v)
+		c.Writer.Header()[k] = v
 	}
 	c.Data(p.Status, p.ContentType, p.Body)
 	return false

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"html/template"
+	"net/http"
 	"time"
 
 	"github.com/stint-go/stint/core"
@@ -24,7 +25,7 @@ func render(accept []string, d core.Decision) core.Response {
 			p.ContentType, p.Body = "text/html; charset=utf-8", b.Bytes()
 		}
 	}
-	p.Header = map[string]string{"Vary": "Accept"}
+	p.Header = http.Header{"Vary": {"Accept"}}
 	return p
 }
 
