@@ -16,19 +16,33 @@ import (
 	"github.com/stint-go/stint/core"
 )
 
-// stint is this library under one policy. The quota's size is cut to what a
-// rate may be: 2^31 per minute still admits more than a benchmark can send.
-func stint(q Quota, s core.Strategy, fields ...core.Headers) *core.Limiter {
-	var headers core.Headers
-	for _, f := range fields {
-		headers |= f
-	}
-	rate := core.Rate{Limit: min(int64(q.N), core.MaxLimit), Window: q.Per}
-	return must(core.New(core.Config{
+// stint is this library under one policy.
+func stint(q Quota, s core.Strategy, headers ...core.Headers) *core.Limiter {
+	rate, s := open(q, s)
+	c := core.Config{
 		Backend:  memory.New(),
-		Headers:  headers,
 		Policies: []core.Policy{{Name: "api", Rates: core.Rates{rate}, Strategy: s}},
-	}))
+	}
+	for _, h := range headers {
+		c.Headers |= h
+	}
+	return must(core.New(c))
+}
+
+// open is the quota as a rate. One that is larger than a rate may be is cut to
+// what still admits more than a benchmark can send: 2^31 units at once and a
+// million a second in GCRA, 2^31 a minute elsewhere.
+func open(q Quota, s core.Strategy) (core.Rate, core.Strategy) {
+	rate := core.Rate{Limit: int64(q.N), Window: q.Per}
+	if rate.Limit <= core.MaxLimit {
+		return rate, s
+	}
+	rate.Limit = core.MaxLimit
+	if _, ok := s.(core.GCRA); ok {
+		rate.Limit = q.Per.Microseconds()
+		s = core.GCRA{Burst: core.MaxLimit}
+	}
+	return rate, s
 }
 
 // stintMemory asks for a ready key, as peers are asked for a string.

@@ -166,6 +166,7 @@ func (p *policy) setHooks(h Hooks) error {
 	p.hooks = h
 	p.coster, _ = h.(Coster)
 	p.observer, _ = h.(DenialObserver)
+	p.recorder, _ = h.(DenialRecorder)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -179,18 +180,21 @@ func (s *source) part(r *request) (Key, error) {
 }
 
 // addressPart is the client's address, cut.
-func (s *source) addressPart(r *request) (Key, error) {
-	ip := r.IP()
+func (s *source) addressPart(r *request) (Key, error) { return s.addressKey(r.IP(), r.env) }
+
+// addressKey is addressPart without a request: ip is normal, or invalid.
+func (s *source) addressKey(ip netip.Addr, env *requestEnv) (Key, error) {
 	if !ip.IsValid() {
-		return Key{}, fmt.Errorf("%w: the client's address is not known", ErrIdentity)
+		return Key{}, errNoAddress
 	}
 	cut := s.cut
 	if cut == (ipCut{}) {
-		cut = cmp.Or(r.env.cut, usualCut)
+		cut = cmp.Or(env.cut, usualCut)
 	}
-	p := cut.prefix(ip)
-	return keyOfMasked(p.Addr(), p.Bits()), nil
+	return cut.key(ip), nil
 }
+
+var errNoAddress = fmt.Errorf("%w: the client's address is not known", ErrIdentity)
 
 var usualCut, _ = newIPCut(0, 0)
 

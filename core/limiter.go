@@ -18,6 +18,7 @@ type Limiter struct {
 	seeds    *[2]maphash.Seed
 	env      *requestEnv
 	policies []*policy
+	lone     *policy // see decideLone
 	byName   map[string]*policy
 	headers  Headers
 	keep     bool
@@ -38,6 +39,7 @@ func (l *Limiter) start() {
 	for _, p := range l.policies {
 		l.byName[p.name] = p
 	}
+	l.findLone()
 	l.complain.logger = l.config.Logger
 	l.calls.New = func() any { return new(call) }
 }
@@ -94,22 +96,68 @@ func (v *Visit) Leave() {
 }
 
 // KeepsDecision tells adapters to keep the Decision in the framework's context.
-func (l *Limiter) KeepsDecision() bool { return l.keep }
+// They ask once, when the middleware is made, so that a nil Limiter is found out
+// when the program starts.
+func (l *Limiter) KeepsDecision() bool {
+	if l == nil {
+		panic("stint: the Limiter is nil: look at the error of core.New")
+	}
+	return l.keep
+}
 
 // check is the template method: it calls the hooks in their order, and the
 // backend once.
 func (l *Limiter) check(n Native, v *Visit) (err error) {
 	defer recoverHook(&err)
-	c := l.call(n)
-	if err := l.gather(c); err != nil {
-		return err
+	if p := l.lone; p != nil && p.applies(n) {
+		if err := l.decideLone(p, n, &v.Decision); err != nil || !v.Decision.Limited {
+			return err
+		}
 	}
-	if err := l.decide(background, c, &v.Decision); err != nil {
-		return err
+	c := l.call(n)
+	if l.lone == nil {
+		if err := l.gather(c); err != nil {
+			return err
+		}
+		if err := l.decide(l.detached(n), c, &v.Decision); err != nil {
+			return err
+		}
 	}
 	l.answer(c, v)
 	l.release(c)
 	return nil
+}
+
+// decideLone is gather and decide for the commonest Limiter: one policy of one
+// fixed rate, keyed by the client's address, without hooks. It needs no scratch
+// memory.
+func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
+	key, err := p.key.addressKey(normalAddr(l.env.clientIP(n)), l.env)
+	if err == nil {
+		err = l.takeOne(p.quotas[0], &key, p.cost, p.when, d)
+	}
+	if err != nil {
+		return fmt.Errorf("policy %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// findLone finds the policy of decideLone.
+func (l *Limiter) findLone() {
+	if p := l.policies[0]; len(l.policies) == 1 && l.single != nil && p.key.op == opIP && p.hooks == nil &&
+		p.rateFunc == nil && len(p.quotas) == 1 {
+		l.lone = p
+	}
+}
+
+// detached is the context of a decision about a request. A client that hangs up
+// must not make a charge that may have happened look like a failure. A backend
+// inside the process has nothing to wait for and needs no context at all.
+func (l *Limiter) detached(n Native) context.Context {
+	if l.single != nil {
+		return background
+	}
+	return context.WithoutCancel(n.Context())
 }
 
 var background = context.Background()
@@ -305,6 +353,7 @@ func (l *Limiter) answer(c *call, v *Visit) {
 			p.observer.Denied(&c.req, *d)
 		}
 	}
+	c.record(d)
 	if !d.Allowed {
 		v.Pass = false
 		if w, ok := c.req.Native.(DecisionWriter); ok {

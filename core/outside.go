@@ -10,11 +10,8 @@ import (
 // taken as it is. Cost 0 is a look. Allowed false is an answer; an error means
 // that something broke, and Allowed is false then too.
 func (l *Limiter) Allow(ctx context.Context, policy string, key Key, cost int64) (d Decision, err error) {
-	p, err := l.policy(policy)
-	if err == nil {
-		err = l.allow(ctx, p, &key, cost, p.when, &d)
-	}
-	return d, err
+	err = l.allow(ctx, policy, &key, cost, &d) // inlined at the caller: neither key nor d is copied
+	return
 }
 
 // Peek answers what Allow would for cost units, and charges nothing. With cost 0
@@ -22,7 +19,7 @@ func (l *Limiter) Allow(ctx context.Context, policy string, key Key, cost int64)
 func (l *Limiter) Peek(ctx context.Context, policy string, key Key, cost int64) (d Decision, err error) {
 	p, err := l.policy(policy)
 	if err == nil {
-		err = l.allow(ctx, p, &key, cost, Never, &d)
+		err = l.decideKey(ctx, p, &key, cost, Never, &d)
 	}
 	return d, err
 }
@@ -54,8 +51,17 @@ func (l *Limiter) policy(name string) (*policy, error) {
 	return nil, fmt.Errorf("stint: no policy %q in this limiter", name)
 }
 
-// allow decides by one policy. d is zero, and stays so where an error is answered.
-func (l *Limiter) allow(ctx context.Context, p *policy, key *Key, cost int64, when When, d *Decision) (err error) {
+func (l *Limiter) allow(ctx context.Context, policy string, key *Key, cost int64, d *Decision) error {
+	p, err := l.policy(policy)
+	if err != nil {
+		return err
+	}
+	return l.decideKey(ctx, p, key, cost, p.when, d)
+}
+
+// decideKey decides by one policy. d is zero, and stays so where an error is
+// answered.
+func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64, when When, d *Decision) (err error) {
 	if l.config.Disabled {
 		d.Allowed = true
 		return nil

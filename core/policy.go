@@ -79,6 +79,7 @@ type policy struct {
 	hooks    Hooks // nil where there is nothing to call: Base costs nothing then
 	coster   Coster
 	observer DenialObserver
+	recorder DenialRecorder
 	cost     int64
 	when     When
 	soft     bool

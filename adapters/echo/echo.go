@@ -20,6 +20,7 @@ import (
 // application, a group or a route. Where l is met twice in one request, it
 // decides once. With Pre it runs before routing and knows no routes.
 func New(l *core.Limiter) echo.MiddlewareFunc {
+	keep := l.KeepsDecision()
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			h := c.Response().Header() // its address is the request's: middleware may wrap c, not the map
@@ -34,7 +35,7 @@ func New(l *core.Limiter) echo.MiddlewareFunc {
 				return answer(c, &v)
 			}
 			v.Decision.WriteHeader(h)
-			if l.KeepsDecision() {
+			if keep {
 				c.Set(decisionKey, v.Decision)
 			}
 			return next(c)

@@ -20,6 +20,7 @@ import (
 // route: Use and groups run before Fiber knows it. Where l is met twice in one
 // request, it decides once.
 func New(l *core.Limiter) fiber.Handler {
+	keep := l.KeepsDecision()
 	return func(c *fiber.Ctx) error {
 		var v core.Visit
 		defer v.Leave()
@@ -28,7 +29,7 @@ func New(l *core.Limiter) fiber.Handler {
 			return answer(c, &v)
 		}
 		writeHeader(c, &v.Decision)
-		if l.KeepsDecision() {
+		if keep {
 			c.Locals(decisionKey{}, v.Decision)
 		}
 		return c.Next() // so that Leave comes after the handler

@@ -18,6 +18,7 @@ import (
 // New is the middleware that lets a request pass where l admits it, for an
 // engine, a group or a route. Where l is met twice in one request, it decides once.
 func New(l *core.Limiter) gin.HandlerFunc {
+	keep := l.KeepsDecision()
 	return func(c *gin.Context) {
 		var v core.Visit
 		defer v.Leave()
@@ -27,7 +28,7 @@ func New(l *core.Limiter) gin.HandlerFunc {
 			return
 		}
 		v.Decision.WriteHeader(c.Writer.Header())
-		if l.KeepsDecision() {
+		if keep {
 			c.Set(decisionKey{}, v.Decision)
 		}
 		c.Next() // so that Leave comes after the handler

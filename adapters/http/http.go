@@ -20,6 +20,7 @@ import (
 // routes rather than around the mux where policies look at the route: only there
 // is it known. Where l is met twice in one request, it decides once.
 func New(l *core.Limiter) func(http.Handler) http.Handler {
+	keep := l.KeepsDecision()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var v core.Visit
@@ -30,7 +31,7 @@ func New(l *core.Limiter) func(http.Handler) http.Handler {
 				return
 			}
 			v.Decision.WriteHeader(w.Header())
-			if l.KeepsDecision() {
+			if keep {
 				r = r.WithContext(context.WithValue(r.Context(), decisionKey{}, v.Decision))
 			}
 			next.ServeHTTP(w, r)

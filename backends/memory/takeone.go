@@ -32,7 +32,7 @@ func (b *Backend) TakeOne(at int64, space *core.Space, rule core.Rule, key core.
 	s.enter(&m, at, read)
 	if words := rule.Words(); !isApart(words) {
 		if addr := s.find(&p); addr != 0 {
-			o = s.retake(&p, addr, rule, words, cost, when, &m)
+			s.retake(&p, addr, rule, words, cost, when, &m, &o)
 			s.tidy(m.tick)
 			return o, nil
 		}
@@ -46,23 +46,26 @@ func (b *Backend) TakeOne(at int64, space *core.Space, rule core.Rule, key core.
 }
 
 // retake decides one ask on a cell that has a record: nearly every decision. It
-// says no more than seat.decide, without the detours for newcomers.
-func (s *shard) retake(p *place, addr uint32, rule core.Rule, words int, cost int64, when core.When, m *moment) core.Outcome {
+// says no more than seat.decide, without the detours for newcomers. The outcome
+// is written where it stays: copying what was just written is slow.
+func (s *shard) retake(p *place, addr uint32, rule core.Rule, words int, cost int64, when core.When, m *moment, o *core.Outcome) {
 	state := s.load(addr, words)
-	j := rule.Decide(state, m.now, p.phase, cost)
-	charged := charges(when, j.OK)
-	if charged && cost > 0 {
+	o.Now = m.now
+	o.Judgement = rule.Decide(state, m.now, p.phase, cost)
+	o.Charged = charges(when, o.OK)
+	full := limited(&o.Judgement)
+	switch {
+	case o.Charged && cost > 0:
 		state, _ = rule.Charge(state, m.now, p.phase, cost)
 		until := m.expiry(rule.Until(state))
-		if limited(&j) {
+		if full {
 			until |= atLimit
 		}
 		s.store(p, addr, state, words, until)
-	} else if limited(&j) {
+	case full:
 		s.arena.record(addr)[1] |= atLimit
 	}
-	if j.OK != charged {
-		j = revised(j, rule, state, m.now, p.phase, cost)
+	if o.OK != o.Charged {
+		o.Judgement = revised(o.Judgement, rule, state, m.now, p.phase, cost)
 	}
-	return core.Outcome{Judgement: j, Charged: charged, Now: m.now}
 }
