@@ -21,7 +21,8 @@ import (
 
 // New is the middleware that lets a request pass where l admits it. Mount it on
 // routes rather than around the mux where policies look at the route: only there
-// is it known. Where l is met twice in one request, it decides once.
+// is it known. Where l is met twice in one request, it decides once; but what has
+// header fields of its own, as http.TimeoutHandler has, makes it two requests.
 func New(l *core.Limiter) func(http.Handler) http.Handler {
 	keep := l.KeepsDecision()
 	return func(next http.Handler) http.Handler {

@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/url"
 	"strings"
@@ -247,8 +246,3 @@ func logLines(s *suite) {
 type echoingHook struct{ core.Base }
 
 func (echoingHook) ShouldLimit(r core.Request) bool { panic("bad value " + r.Query("q")) }
-
-func init() {
-	maps.Copy(attacks, identityAttacks)
-	maps.Copy(attacks, httpAttacks)
-}

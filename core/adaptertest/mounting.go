@@ -162,7 +162,7 @@ func closestDecision(s *suite) {
 
 // shortWay is on the clock of the wall, so its waits are not in the Record.
 func shortWay(s *suite) {
-	v := s.serve(App{Layers: []Layer{{Rate: "9/d; 5/w"}}, Groups: []Group{{"", nil, []Route{
+	v := s.serve(App{Layers: []Layer{{Rate: "9/d; 6/w"}}, Groups: []Group{{"", nil, []Route{
 		{"GET", "/ip", []Layer{{Rate: "2/d"}}, ok},
 		{"GET", "/key", []Layer{{Rate: "1/d", By: []core.KeySource{core.ByIP, core.ByHeader("X-Api-Key")}}}, ok},
 	}}}})
@@ -170,11 +170,12 @@ func shortWay(s *suite) {
 		a := v.ask(client, request)
 		return strings.Join([]string{a.String()[:3], a.header.Get("Ratelimit-Policy")}, " ")
 	}
-	const app = `"default-1d";q=9;w=86400, "default-1w";q=5;w=604800`
+	const app = `"default-1d";q=9;w=86400, "default-1w";q=6;w=604800`
 	for _, want := range []string{"200", "200", "429"} {
 		s.equal("/ip", ask(1, "GET /ip"), want+` `+app+`, "default";q=2;w=86400`)
 	}
-	s.equal("another key", ask(1, "GET /key\nX-Api-Key: a"), `200 `+app+`, "default";q=1;w=86400`)
+	s.equal("a key", ask(1, "GET /key\nX-Api-Key: a"), `200 `+app+`, "default";q=1;w=86400`)
+	s.equal("another key", ask(1, "GET /key\nX-Api-Key: b"), `200 `+app+`, "default";q=1;w=86400`)
 	s.equal("the same key", ask(1, "GET /key\nX-Api-Key: a"), `429 `+app+`, "default";q=1;w=86400`)
 	s.equal("more than the application's", ask(1, "GET /ip"), `429 `+app)
 	s.equal("another client", ask(2, "GET /ip"), `200 `+app+`, "default";q=2;w=86400`)

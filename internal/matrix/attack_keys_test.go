@@ -18,7 +18,7 @@ import (
 // the unix socket of TestAttack_E5.
 func TestPeersWithoutAddress(t *testing.T) {
 	l := memory.Limiter("1/m")
-	for peer, want := range map[string]bool{"": false, "@": false, "x": false, "1.2.3.4": true, "[::1%lo]:9": true, "[fe80::1%eth0]:1": true, "1.2.3.4:0x": false} {
+	for peer, want := range map[string]bool{"": false, "@": false, "x": false, "1.2.3.4": true, "[::1%lo]:9": true, "[fe80::1%eth0]:1": true, "1.2.3.4.5:1": false, "01.2.3.4:1": false} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = peer
 		d, err := l.AllowRequest(httplimit.Request(r))
