@@ -126,8 +126,11 @@ func isSafe(method string) bool {
 
 // disallowed answers for the policy that renders a refusal.
 func (p *policy) disallowed(r Request, d Decision) Response {
-	if p.hooks != nil {
+	switch {
+	case p.hooks != nil:
 		return p.hooks.Disallowed(r, d)
+	case d.disallowed != nil:
+		return Base{}.Disallowed(r, d)
 	}
-	return Base{}.Disallowed(r, d)
+	return d.refusal() // adapters send it as it is
 }

@@ -17,7 +17,14 @@ const problemJSON = "application/problem+json"
 // problem document (RFC 9457) that names the violated policies and nothing else:
 // no key, no address, no text of the client.
 func Refusal(d Decision) Response {
-	return Response{Status: 429, ContentType: problemJSON, Body: bytes.Clone(d.problem())} // the caller's to change
+	r := d.refusal()
+	r.Body = bytes.Clone(r.Body) // the caller's to change
+	return r
+}
+
+// refusal is Refusal with a body that must not be changed.
+func (d *Decision) refusal() Response {
+	return Response{Status: 429, ContentType: problemJSON, Body: d.problem()}
 }
 
 // problem is the body of Refusal, and must be cloned: for a policy alone it was

@@ -3,6 +3,7 @@ package fiberlimit
 import (
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -44,7 +45,7 @@ func answer(c *fiber.Ctx, v *core.Visit) error {
 	for k, values := range resp.Header {
 		w.Header.Del(k)
 		for _, v := range values {
-			w.Header.Add(k, v)
+			w.Header.Add(k, oneLine.Replace(v)) // Add, unlike Set, would let line breaks through
 		}
 	}
 	w.Header.SetNoDefaultContentType(true)
@@ -53,6 +54,8 @@ func answer(c *fiber.Ctx, v *core.Visit) error {
 	w.SetBody(resp.Body) // a copy: the response is sent later
 	return nil
 }
+
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
 
 // drain reads what is left of a streamed body that nobody reads now: fasthttp
 // would take it for the next request. Like net/http it has an end, and then the
