@@ -119,7 +119,7 @@ func TestRatesMadeUpPerRequest(t *testing.T) {
 }
 
 func TestRefusalsAreTheCallersToChange(t *testing.T) {
-	l := limiter(t, newClock(), core.Policy{Name: "a", Rate: "0/s"})
+	l := limiter(t, newClock(), core.Policy{Name: "a", Rate: "0/s", Hooks: panicker{where: "nowhere"}})
 	first := visit(l, get("192.0.2.1")).Response.Body
 	want := string(first)
 	_ = append(first[:0], "another client's name"...)
