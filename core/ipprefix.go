@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -55,12 +56,15 @@ func (c ipCut) prefix(a netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(a, bits).Masked()
 }
 
-// key is the key of the prefix of a valid address that is normal.
-func (c ipCut) key(a netip.Addr) Key {
-	if c.v4 == 32 && a.Is4() { // nearly always, and nothing to cut
+// key makes k, which is zero, the key of the prefix of a valid address that is
+// normal. The zero ipCut cuts as usual.
+func (c ipCut) key(a netip.Addr, k *Key) {
+	if a.Is4() && (c.v4 == 32 || c.v4 == 0) { // nearly always, and nothing to cut
 		b := a.As4()
-		return Key{kind: KindIP, lo: 0xffff<<32 | uint64(binary.BigEndian.Uint32(b[:])), bits: 32, v4: true}
+		k.kind, k.bits, k.v4 = KindIP, 32, true
+		k.lo = 0xffff<<32 | uint64(binary.BigEndian.Uint32(b[:]))
+		return
 	}
-	p := c.prefix(a)
-	return keyOfMasked(p.Addr(), p.Bits())
+	p := cmp.Or(c, ipCut{32, 64}).prefix(a)
+	*k = keyOfMasked(p.Addr(), p.Bits())
 }

@@ -143,7 +143,8 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 // fixed rate, keyed by the client's address, without hooks. It needs no scratch
 // memory.
 func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
-	key, err := p.key.addressKey(normalAddr(l.env.clientIP(n)), l.env)
+	var key Key
+	err := p.key.addressKey(normalAddr(l.env.clientIP(n)), l.env, &key)
 	if err == nil {
 		err = l.takeOne(p.quotas[0], &key, p.cost, p.when, d)
 	}
