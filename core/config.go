@@ -48,6 +48,10 @@ type Config struct {
 	Disallowed func(Request, Decision) Response
 	// Headers says which header fields are sent; 0 is HeadersDraft10.
 	Headers Headers
+	// Jitter adds up to a tenth of the window, at random, to the waits that refused
+	// clients are told in header fields, so that those who obey do not all come
+	// back at once. Decision.RetryAfter stays exact.
+	Jitter bool
 	// KeepDecision has the adapters keep the Decision in the framework's context
 	// for every request; otherwise they do so where a policy annotates.
 	KeepDecision bool

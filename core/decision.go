@@ -2,6 +2,7 @@ package core
 
 import (
 	"iter"
+	"math/rand/v2"
 	"time"
 )
 
@@ -34,6 +35,7 @@ type Decision struct {
 	first      entry
 	more       []entry // the entries after the first
 	now        int64
+	jitter     int64 // microseconds added to the waits that a refused client is told
 	headers    Headers
 	disallowed func(Request, Decision) Response
 }
@@ -141,6 +143,16 @@ func (d *Decision) speak(e *entry) {
 	d.NextAfter, d.ResetAfter = micros(e.NextAfter), micros(e.ResetAfter)
 	if !e.OK {
 		d.RetryAfter = micros(e.RetryAfter)
+	}
+}
+
+// spread draws the jitter of a refusal, of the window that has it wait.
+func (d *Decision) spread() {
+	for i := range d.len() {
+		if e := d.at(i); e.b.policy.name == d.Policy && micros(e.RetryAfter) == d.RetryAfter {
+			d.jitter = rand.Int64N(e.b.rate.Window.Microseconds()/10 + 1)
+			return
+		}
 	}
 }
 

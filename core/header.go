@@ -159,7 +159,7 @@ func (d *Decision) appendPolicy(b []byte) []byte {
 func (d *Decision) appendLimit(b []byte) []byte {
 	for i := range d.len() {
 		if !d.overshadowed(i) {
-			b = d.at(i).appendLimit(separate(b))
+			b = d.at(i).appendLimit(separate(b), d.jitter)
 		}
 	}
 	return b
@@ -173,13 +173,13 @@ func separate(b []byte) []byte {
 	return b
 }
 
-func (e *entry) appendLimit(b []byte) []byte {
+func (e *entry) appendLimit(b []byte, jitter int64) []byte {
 	b = append(b, e.b.quoted...)
 	b = append(b, ";r="...)
 	b = strconv.AppendInt(b, e.Remaining, 10)
 	if next := e.NextAfter; next > 0 && next != Forever {
 		b = append(b, ";t="...)
-		b = strconv.AppendInt(b, seconds(next), 10)
+		b = strconv.AppendInt(b, seconds(next+jitter), 10)
 	}
 	return b
 }
@@ -203,7 +203,7 @@ func (d *Decision) retrySeconds() int64 {
 	if d.Allowed || d.RetryAfter == NoRetry {
 		return 0
 	}
-	return max(1, seconds(d.RetryAfter.Microseconds()))
+	return max(1, seconds(d.RetryAfter.Microseconds()+d.jitter))
 }
 
 // resetAt is the Unix time in seconds, rounded up, when the speaking rate is

@@ -1,7 +1,9 @@
 package core_test
 
 import (
+	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -114,5 +116,33 @@ func TestStackedLimitersShareTheFields(t *testing.T) {
 	}
 	if got := h.Values("RateLimit"); len(got) != 1 || got[0] != `"outer";r=2;t=60, "inner";r=2;t=60` {
 		t.Errorf("RateLimit %q", got)
+	}
+}
+
+// Told waits are spread upwards over a tenth of the window; the promise of the
+// Decision stays exact.
+func TestJitterSpreadsWhatClientsAreTold(t *testing.T) {
+	c := newClock()
+	l := configured(t, core.Config{Policies: []core.Policy{{Name: "api", Rate: "1/1000s", Strategy: core.MovingWindow{}}}, Now: c.now, Jitter: true})
+	if got := fields(&visit(l, get("192.0.2.1")).Decision).Get("RateLimit"); got != `"api";r=0;t=1000` {
+		t.Errorf("admitted with %s", got)
+	}
+	told := map[int]int{}
+	for range 20_000 {
+		d := visit(l, get("192.0.2.1")).Decision
+		h := fields(&d)
+		s, _ := strconv.Atoi(h.Get("Retry-After"))
+		told[s]++
+		if want := fmt.Sprintf(`"api";r=0;t=%d`, s); h.Get("RateLimit") != want || d.RetryAfter != 1000*time.Second {
+			t.Fatalf("RateLimit %s, want %s; RetryAfter %v", h.Get("RateLimit"), want, d.RetryAfter)
+		}
+	}
+	for s, n := range told {
+		if s < 1000 || s > 1100 || n > 400 { // 200 expected in each second: a peak is at most twice the mean
+			t.Errorf("%d of 20,000 told %d s", n, s)
+		}
+	}
+	if len(told) < 95 {
+		t.Errorf("only %d different waits", len(told))
 	}
 }

@@ -314,6 +314,9 @@ func (l *Limiter) takeOne(q *quota, key *Key, cost int64, when When, d *Decision
 	d.Limited = !o.OK
 	d.Allowed = o.OK || e.soft
 	d.speak(e)
+	if !d.Allowed && l.config.Jitter {
+		d.spread()
+	}
 	return nil
 }
 
@@ -343,7 +346,11 @@ func (l *Limiter) at() int64 {
 // decided; that of soft ones is logged, and in the entries.
 func (d *Decision) finish(l *Limiter) error {
 	d.headers, d.disallowed = l.headers, l.config.Disallowed
-	if !d.sum() {
+	broken := d.sum()
+	if !d.Allowed && l.config.Jitter {
+		d.spread()
+	}
+	if !broken {
 		return nil
 	}
 	var errs []error

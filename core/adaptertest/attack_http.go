@@ -123,6 +123,9 @@ func aliasing(s *suite) {
 		{"user_or_ip", "POST /a/6\nX-User: %s", func(v string) core.Key { return core.KeyOf(core.KindUser, "", v) }},
 		{"first(get:q,header:X-Q)", "POST /a/7\nX-Q: %s", func(v string) core.Key { return core.KeyOf(core.KindHeader, "X-Q", v) }},
 		{"as(n,header:X-Q)", "POST /a/8\nX-Q: %s", func(v string) core.Key { return core.KeyOf(core.KindNamed, "n", v) }},
+		{"get:q+header:X-B", "POST /a/10?q=%[1]s\nX-B: %[1]s", func(v string) core.Key {
+			return core.JoinKeys(core.KeyOf(core.KindQuery, "q", v), core.KeyOf(core.KindHeader, "X-B", v))
+		}},
 		{"each(header:X-A,route)", "POST /%[1]s/9\nX-A: %[1]s", func(v string) core.Key { return core.KeyOf(core.KindHeader, "X-A", v) }},
 	} {
 		p := core.Policy{Name: "api", Rate: "1000000/d", By: c.by, Strategy: core.FixedWindow{}}
