@@ -113,7 +113,11 @@ func New(c Config) (*Limiter, error) {
 	for i := range c.Policies {
 		p, err := newPolicy(&c, &c.Policies[i], naming)
 		name := c.Policies[i].Name
-		add(fmt.Sprintf("policy %q: ", name), err)
+		if name == "" {
+			add(fmt.Sprintf("policy %d of %d: ", i+1, len(c.Policies)), err)
+		} else {
+			add(fmt.Sprintf("policy %q: ", name), err)
+		}
 		if names[name] {
 			bad("policy %q: the name is used twice; policies of one name would share their counters", name)
 		}
@@ -215,7 +219,7 @@ func (p *policy) missedAbility(h Hooks) error {
 
 func (p *policy) setMethods(in *Policy) error {
 	if in.Methods != nil && len(in.Methods) == 0 {
-		return errors.New("Methods is empty: the policy would never apply; leave it nil for all methods")
+		return errors.New("an empty list of Methods: the policy would never apply; leave it nil for all methods")
 	}
 	if slices.Contains(in.Except, "") {
 		return errors.New("an empty template in Except: it would exempt all requests whose route is not known")

@@ -46,7 +46,7 @@ func TestEveryProblemOfAConfigurationIsInOneError(t *testing.T) {
 	}
 	lines := strings.Split(err.Error(), "\n")
 	for _, want := range []string{
-		"no backend", `policy "": no name`, `policy "a b"`, `policy "twice": the name is used twice`,
+		"no backend", `policy 1 of`, `policy "a b"`, `policy "twice": the name is used twice`,
 		`policy "rate"`, `policy "windows"`, `policy "key"`, `policy "both"`, `policy "cost": cost 11`, `policy "burst": cost 6`,
 		`policy "negative"`, `policy "precision"`, `policy "user"`, `policy "nothing"`, `policy "hooks"`, `policy "method"`, `policy "empty-methods"`, `policy "except"`, `policy "twin-1m": its rate is called "twin-1m"`, `policy "value": hooks: only *core_test.byPointer is a Coster`,
 		`policy "limit"`, `policy "window"`, "33", "-1", "HeadersNone", "body limit",

@@ -80,8 +80,9 @@ func keyOfMasked(a netip.Addr, bits int) Key {
 		bits: uint8(bits), v4: a.Is4()}
 }
 
-// With returns the key with one more part. It copies what it needs: the result
-// stays valid as long as value does.
+// With returns the key with one more part, as a KeyExtra adds it; for the keys of
+// joined sources see JoinKeys. It copies what it needs: the result stays valid as
+// long as value does.
 func (k Key) With(name, value string) Key { return k.with(KeyOf(KindExtra, name, value)) }
 
 // JoinKeys is the key of all parts of several keys: what Join makes of its

@@ -151,7 +151,7 @@ func (p *rateParser) period(what string, seconds bool) (time.Duration, error) {
 	switch {
 	case ok:
 	case at < p.pos:
-		return 0, p.fail(at, "unknown unit", exampleRate)
+		return 0, p.fail(at, "unknown unit (known are ms, s, m, h, d, w, month, year)", exampleRate)
 	case counted && seconds:
 		unit = time.Second
 	default:

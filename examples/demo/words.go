@@ -60,8 +60,8 @@ func (s *screen) invite(to target) {
 	fmt.Fprintf(s, `
 The application keeps running. Try it from another terminal:
 
-  curl -i %[1]s/
   for i in 1 2 3 4 5 6; do curl -s -o /dev/null -w '%%{http_code}\n' -d username=me %[1]s/login; done
+  curl -i %[1]s/
 `, to.url)
 	if to.byHeader {
 		fmt.Fprintf(s, "  curl -i -H 'X-Api-Key: another-client' %s/\n", to.url)
