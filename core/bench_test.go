@@ -6,7 +6,8 @@ import (
 )
 
 // BenchmarkDecideCharge is one admitted unit: Decide and Charge, as a backend
-// calls them, in a cell that never fills up.
+// calls them, in a cell that never fills up. About half of it is not arithmetic
+// but the caller's copy of the results.
 func BenchmarkDecideCharge(b *testing.B) {
 	for name, s := range strategies {
 		b.Run(name, func(b *testing.B) {

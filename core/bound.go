@@ -40,7 +40,7 @@ func bind(name, shape string, r Rate) (bound, error) {
 func complaintsOf(name string) (complain func(format string, args ...any), complaints func() error) {
 	var errs []error
 	complain = func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("core: "+name+": "+format, args...))
+		errs = append(errs, fmt.Errorf("stint: "+name+": "+format, args...))
 	}
 	return complain, func() error { return errors.Join(errs...) }
 }

@@ -189,7 +189,7 @@ func (r *bucketRule) Charge(s State, now, phase, cost int64) (State, Receipt) {
 	if n < cost {
 		return s, Receipt{}
 	}
-	return s, Receipt{s[0]}
+	return s, Receipt{A: s[0]}
 }
 
 func (r *bucketRule) Settle(s State, now, phase int64, rc Receipt, delta int64) State {
@@ -197,8 +197,8 @@ func (r *bucketRule) Settle(s State, now, phase int64, rc Receipt, delta int64) 
 	case delta > 0:
 		r.advance(s, now, phase)
 		s[1] += owed(sum(s[1:]), delta) // the sum is bounded, not just the counter: no sum can overflow
-	case delta < 0 && rc[0] != 0:
-		r.refund(s, rc[0], delta)
+	case delta < 0 && rc.A != 0:
+		r.refund(s, rc.A, delta)
 	}
 	return s
 }

@@ -84,8 +84,9 @@ func (r *fixedRule) Decide(s State, now, phase, cost int64) (v Verdict) {
 	return v
 }
 
-// Charge's receipt is the window's end and, where this charge opened a window
-// that a later one would have opened elsewhere, its cost.
+// Charge's receipt is the window's end and, where without this charge a later
+// one might have opened the window, its cost: for all charges of the first
+// instant, since each may come to be the last of them.
 func (r *fixedRule) Charge(s State, now, phase, cost int64) (State, Receipt) {
 	end, used := r.at(s, now, phase)
 	n := fill(used, cost, r.limit)
@@ -96,9 +97,9 @@ func (r *fixedRule) Charge(s State, now, phase, cost int64) (State, Receipt) {
 	if n < cost {
 		return s, Receipt{}
 	}
-	rc := Receipt{end}
-	if used == 0 && r.align == FirstHit {
-		rc[1] = cost
+	rc := Receipt{A: end}
+	if r.align == FirstHit && now <= end-r.window {
+		rc.B = cost
 	}
 	return s, rc
 }
@@ -109,14 +110,14 @@ func (r *fixedRule) Settle(s State, now, phase int64, rc Receipt, delta int64) S
 		s[0], s[1] = end, used+owed(used, delta)
 		return s
 	}
-	if delta == 0 || rc[0] == 0 || rc[0] != s[0] {
+	if delta == 0 || rc.A == 0 || rc.A != s[0] {
 		return s
 	}
 	s[1] -= refunded(s[1], delta)
 	switch {
 	case s[1] == 0:
 		s[0] = 0
-	case -delta == rc[1] && now < s[0]:
+	case -delta == rc.B && now < s[0]: // it begins with a later charge: now is late enough
 		s[0] = max(s[0], now+r.window)
 	}
 	return s

@@ -177,6 +177,10 @@ func (r *gcraRule) room(backlog span) (units, next int64) {
 		return 0, r.sub(r.add(backlog, r.unit), r.full).ceil()
 	}
 	free := r.sub(r.full, backlog)
+	if r.unit.r == 0 { // whole microseconds per unit, as in most rates: one short division
+		n := free.q / r.unit.q
+		return n, (n+1)*r.unit.q - free.q
+	}
 	hi, lo := bits.Mul64(uint64(free.q), uint64(r.limit))
 	lo, carry := bits.Add64(lo, uint64(free.r), 0)
 	n, rem := bits.Div64(hi+carry, lo, uint64(r.window)) // at most burst, so it fits
@@ -220,7 +224,7 @@ func (r *gcraRule) Settle(s State, now, _ int64, rc Receipt, delta int64) State 
 			tat = span{q: maxInstant}
 		}
 		r.put(s, now, tat)
-	case rc[0] != 0:
+	case rc.A != 0:
 		r.refund(s, now, rc, -max(delta, -MaxCount))
 	}
 	return s
@@ -230,9 +234,9 @@ func (r *gcraRule) Settle(s State, now, _ int64, rc Receipt, delta int64) State 
 // where the charge's work ends. That end was the TAT after it, and has come
 // closer by at most what was refunded since.
 func (r *gcraRule) refund(s State, now int64, rc Receipt, units int64) {
-	tat, end := r.tat(s), span{rc[0], rc[1] >> 32}
-	refunded := s[2] - rc[2]
-	if rc[1]&(1<<32-1) != r.limit || refunded < 0 || end.q < now {
+	tat, end := r.tat(s), span{rc.A, rc.B >> 32}
+	refunded := s[2] - rc.C
+	if rc.B&(1<<32-1) != r.limit || refunded < 0 {
 		return
 	}
 	latest := refunded == 0 && end == tat

@@ -66,10 +66,14 @@ func KeyOfPrefix(p netip.Prefix) Key {
 	if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
 		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
 	}
-	a := p.Masked().Addr()
+	return keyOfMasked(p.Masked().Addr(), p.Bits())
+}
+
+// keyOfMasked is the key of a prefix that is masked and not v4-mapped.
+func keyOfMasked(a netip.Addr, bits int) Key {
 	b := a.As16()
 	return Key{kind: KindIP, hi: binary.BigEndian.Uint64(b[:8]), lo: binary.BigEndian.Uint64(b[8:]),
-		bits: uint8(p.Bits()), v4: a.Is4()}
+		bits: uint8(bits), v4: a.Is4()}
 }
 
 // With returns the key with one more part. It copies what it needs: the result
@@ -94,6 +98,11 @@ func (k Key) Clone() Key {
 	k.name, k.value = strings.Clone(k.name), strings.Clone(k.value)
 	return k
 }
+
+// maxKey bounds a key in bytes, whatever a KeyExtra makes of a long body.
+const maxKey = 4 * maxValue
+
+func (k *Key) tooLong() bool { return len(k.head)+len(k.name)+len(k.value) > maxKey }
 
 // IsZero reports whether the key has no part.
 func (k Key) IsZero() bool { return k.kind == KindNone }

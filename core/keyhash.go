@@ -1,6 +1,9 @@
 package core
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"math/bits"
+)
 
 // Fingerprint is the key's identity in 128 bits, for tables inside the process:
 // two halves hashed under the two seeds, which must be independent and secret
@@ -10,10 +13,22 @@ import "hash/maphash"
 // each half XORed with id's. So the cells of one identity in several spaces need
 // one hash, with Space.ID as id. Keys up to about 200 bytes allocate nothing.
 func (k *Key) Fingerprint(s *[2]maphash.Seed, id [2]uint64) [2]uint64 {
-	if k.kind == KindIP && k.head == "" {
+	switch {
+	case k.head != "" || k.kind == KindNone:
+		return k.fingerprintBytes(s, id)
+	case k.kind == KindIP:
 		return k.fingerprintIP(s, id)
 	}
-	return k.fingerprintBytes(s, id)
+	return k.fingerprintText(s, id)
+}
+
+// fingerprintText hashes a key of one text without writing its encoding down.
+// The part's name comes from the program, not from the client, and is mixed in
+// by a multiplication of its own hash.
+func (k *Key) fingerprintText(s *[2]maphash.Seed, id [2]uint64) [2]uint64 {
+	n := maphash.String(s[1], k.name) + uint64(k.kind)<<56
+	hi, lo := bits.Mul64(n|1, 0x9e3779b97f4a7c15^uint64(len(k.name)))
+	return [2]uint64{maphash.String(s[0], k.value) ^ hi ^ id[0], maphash.String(s[1], k.value) ^ lo ^ id[1]}
 }
 
 func (k *Key) fingerprintBytes(s *[2]maphash.Seed, id [2]uint64) [2]uint64 {

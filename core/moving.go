@@ -118,16 +118,16 @@ func (r *movingRule) Charge(s State, now, _, cost int64) (State, Receipt) {
 	if excess > 0 || n < cost {
 		return log.close(), Receipt{}
 	}
-	return log.close(), Receipt{at}
+	return log.close(), Receipt{A: at}
 }
 
 func (r *movingRule) Settle(s State, now, _ int64, rc Receipt, delta int64) State {
-	if delta == 0 || delta < 0 && rc[0] == 0 {
+	if delta == 0 || delta < 0 && rc.A == 0 {
 		return s
 	}
 	log := openRing(s)
 	if delta < 0 {
-		if i, ok := log.find(rc[0]); ok {
+		if i, ok := log.find(rc.A); ok {
 			log.take(i, refunded(*log.unitsAt(i), delta))
 		}
 		return log.close()

@@ -108,7 +108,7 @@ func TestNamingRefuses(t *testing.T) {
 // nameKeys and nameSpaces are made of parts that would meet if they were joined
 // carelessly.
 var (
-	namePolicies = []string{"", "a", "a:1m", "a:1m:x", "A", "~", "~a", "a b", "a\x00", "ä", "{a}", "a-1m", strings.Repeat("p", 64), strings.Repeat("p", 65), strings.Repeat("p", 1000)}
+	namePolicies = []string{"", "a:b", "Z4OjHqv2jMwGYPk1wIJigg", "a", "a:1m", "a:1m:x", "A", "~", "~a", "a b", "a\x00", "ä", "{a}", "a-1m", strings.Repeat("p", 64), strings.Repeat("p", 65), strings.Repeat("p", 1000)}
 	nameWindows  = []int64{1, 999, 1000, 1e6, 6e7, 60e6 * 60, 86400e6, 86400e6 * 366, 90e6, 61e6, MaxWindow - 1}
 	nameShapes   = []string{"", "x", "x:x", "gcra", "~", strings.Repeat("s", 32), strings.Repeat("s", 33)}
 )

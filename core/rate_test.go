@@ -70,6 +70,9 @@ func TestParseRatesErrors(t *testing.T) {
 		}
 		return strings.Join(rates, ";")
 	}
+	if _, err := ParseRates(strings.Repeat(" ", maxRateText-3) + "5/m"); err != nil {
+		t.Errorf("%d bytes: %v", maxRateText, err)
+	}
 	if _, err := ParseRates(list(maxRates)); err != nil {
 		t.Errorf("%d rates: %v", maxRates, err)
 	}
@@ -96,7 +99,7 @@ func TestParseRatesErrors(t *testing.T) {
 		{"5/999us", `"5/999us": the window must be 1ms at least and 366d at most, at "999us" (byte 2)` + right},
 		{"5/367d", `"5/367d": the window must be 1ms at least and 366d at most, at "367d" (byte 2)` + right},
 		{"5/2 years", `"5/2 years": the window must be 1ms at least and 366d at most, at "2 years" (byte 2)` + right},
-		{"5/31622400000000w", `"5/31622400000000w": the window must be 1ms at least and 366d at most, at "31622400000000w" (byte 2)` + right},
+		{"5/3812572w", `"5/3812572w": the window must be 1ms at least and 366d at most, at "3812572w" (byte 2)` + right}, // wraps into range at 64 bits
 		{"5/m@0", `"5/m@0": the precision must be 1ms at least and 366d at most, at "0" (byte 4)` + right},
 		{"5/m@", `"5/m@": a unit is missing at the end` + right},
 		{"5/m@1m@1m", `"5/m@1m@1m": unexpected text after a rate at "@1m" (byte 6)` + rights},
@@ -107,7 +110,7 @@ func TestParseRatesErrors(t *testing.T) {
 		{"5/m; 6/60", `"5/m; 6/60": same window as an earlier rate at "6/60" (byte 5)` + rights},
 		{list(maxRates + 1), `"1/1;1/2;1/3;1/4;1/5;1/6;1/7;1/8;1/9;1/10;1/11;1/12;1/13;1/14;1/15;1/16;1/17": ` +
 			`more than 16 rates at "1/17" (byte 71)` + rights},
-		{strings.Repeat(" ", maxRateText) + "5/m", `"` + strings.Repeat(" ", 80) + `"…: longer than 1024 bytes at "5/m" (byte 1024)` + right},
+		{strings.Repeat(" ", maxRateText-2) + "5/m", `"` + strings.Repeat(" ", 80) + `"…: longer than 1024 bytes at "m" (byte 1024)` + right},
 	} {
 		got, err := ParseRates(tt.text)
 		if err == nil || err.Error() != "stint: rate "+tt.want || got != nil {

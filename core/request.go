@@ -44,11 +44,14 @@ type Request interface {
 	IP() netip.Addr
 	// User is what Config.User answers, "" without it.
 	User() string
-	// Form is the first value of a field in the body, urlencoded or multipart
-	// (value parts only, never the query); "" when there is none. A body that
-	// is too large or broken refuses the request with 413 or 400.
+	// Form is the first value of a field in the body of a POST, PUT or PATCH,
+	// urlencoded or multipart (value parts only, never the query); "" when there
+	// is none. A body that is too large, broken or encoded (gzip) refuses the
+	// request with 413, 400 or 415.
 	Form(name string) string
-	// JSON is a top-level string, number or boolean of a JSON body as text,
-	// under the same rules.
+	// JSON is a top-level string, number or boolean of a body that is a JSON
+	// object, as text, whatever its Content-Type claims; "" when there is none or
+	// it is null. Bodies are refused as for Form, and so is an object in which
+	// the name appears twice, upper and lower case alike.
 	JSON(name string) string
 }

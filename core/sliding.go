@@ -7,11 +7,11 @@ import "math/bits"
 // window still lies within the last W: floor(prev*(W-e)/W) + cur, where e is the
 // time since the current window began. The usual choice, and the default.
 //
-// Bound: at most N units per aligned window, and less than 2N+1 in any interval
-// of length W: 2N. Proof: such an interval meets two windows, and each admits
-// at most N. In an interval of length L <= W it is less than N(1+L/W) + 1, since
-// the weight of what was admitted before falls by L/W and the floor hides less
-// than one unit. For L well below W that is close to N.
+// Bound: at most 2N units in any interval of length W, and N per window. Proof:
+// such an interval meets at most two windows, and each admits at most N. For an
+// interval of length L <= W the bound is below N(1+L/W) + 1, close to N where L
+// is short: meanwhile the weight of what was admitted before falls by L/W at
+// most, and the floor hides less than one unit.
 //
 // State: the end of the current window, its units, and those of the one before.
 //
@@ -122,7 +122,7 @@ func (r *slidingRule) Charge(s State, now, phase, cost int64) (State, Receipt) {
 	if n < cost {
 		return s, Receipt{}
 	}
-	return s, Receipt{p.end}
+	return s, Receipt{A: p.end}
 }
 
 func (r *slidingRule) Settle(s State, now, phase int64, rc Receipt, delta int64) State {
@@ -130,10 +130,10 @@ func (r *slidingRule) Settle(s State, now, phase int64, rc Receipt, delta int64)
 	case delta > 0:
 		p := r.at(s, now, phase)
 		s[0], s[1], s[2] = p.end, p.cur+owed(p.cur, delta), p.prev
-	case delta == 0 || rc[0] == 0:
-	case rc[0] == s[0]:
+	case delta == 0 || rc.A == 0:
+	case rc.A == s[0]:
 		s[1] -= refunded(s[1], delta)
-	case rc[0] == s[0]-r.window:
+	case rc.A == s[0]-r.window:
 		s[2] -= refunded(s[2], delta)
 	}
 	if s[1]|s[2] == 0 {

@@ -81,7 +81,8 @@ type State []int64
 
 // A Receipt is what a rule needs to undo a charge; only that rule reads it. The
 // zero Receipt says that nothing was charged, and settling it refunds nothing.
-type Receipt [3]int64
+// A, B and C mean what the rule wants; stores that keep receipts keep all three.
+type Receipt struct{ A, B, C int64 }
 
 // A Verdict is the judgement of one ask. Durations are microseconds from the
 // caller's now.

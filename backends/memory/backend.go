@@ -146,7 +146,9 @@ func (b *Backend) Reset(ctx context.Context, cells ...core.Cell) error {
 		}
 	}
 	for i := range cells {
-		own, explicit := b.locate(&cells[i], false), b.locate(&cells[i], true)
+		var own, explicit place
+		b.locate(&cells[i], false, &own)
+		b.locate(&cells[i], true, &explicit)
 		s := &b.shards[own.shard]
 		s.mu.Lock()
 		s.forget(&own)

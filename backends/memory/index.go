@@ -14,7 +14,7 @@ const (
 	addrMask = 1<<addrBits - 1
 
 	leastSlots = 16
-	mostSlots  = 1 << tagBits // beyond that, tags no longer spread
+	mostSlots  = 1 << (addrBits - 1) // as many as there can be records; a full shard holds 1<<13
 )
 
 func (x *index) home(slot uint32) int {

@@ -32,17 +32,23 @@ type slab struct {
 }
 
 // claim counts n more bytes, if the cap allows.
-func (p *pool) claim(n int64) bool {
-	if p.bytes.Add(n) <= p.max {
+func (p *pool) claim(n int64) bool { return p.claimUpTo(p.max, n) }
+
+func (p *pool) claimUpTo(limit, n int64) bool {
+	if p.bytes.Add(n) <= limit {
 		return true
 	}
 	p.bytes.Add(-n)
 	return false
 }
 
+// forSlabs is the cap for slabs. The last eighth is left to states apart and to
+// indexes: a slab, once full of other shards' records, can not make way for them.
+func (p *pool) forSlabs() int64 { return p.max - p.max/8 }
+
 // open reports whether take would succeed, but for others who are quicker.
 func (p *pool) open() bool {
-	return p.free.Load() > 0 || p.bytes.Load()+slabBytes <= p.max
+	return p.free.Load() > 0 || p.bytes.Load()+slabBytes <= p.forSlabs()
 }
 
 // take returns a chunk of a slab, or nil when the cap is reached and not forced.
@@ -50,7 +56,7 @@ func (p *pool) take(force bool) (*slab, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.some) == 0 {
-		if !p.claim(slabBytes) {
+		if !p.claimUpTo(p.forSlabs(), slabBytes) {
 			if !force {
 				return nil, 0
 			}

@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"math"
-
 	"github.com/stint-go/stint/core"
 )
 
@@ -21,15 +19,17 @@ func (m *moment) expiry(until int64) uint32 {
 	return m.clock.expiry(until)
 }
 
-// moment goes on from the latest instant that the shard has seen, so that a call
-// that read its clock long ago can not revive a cell that has expired since.
-func (s *shard) moment(at, read int64) moment {
+// enter fixes the moment of a step. It goes on from the latest instant that the
+// shard has seen, so that a call that read its clock long ago can not revive a
+// cell that has expired since.
+func (s *shard) enter(m *moment, at, read int64) {
 	s.last = max(s.last, read)
-	m := moment{s.last, s.shared.clock.tick(s.last), false, &s.shared.clock}
-	if at != 0 {
-		m.now, m.explicit = at, true
+	m.clock = &s.shared.clock
+	m.tick = m.clock.tick(s.last)
+	m.now, m.explicit = s.last, at != 0
+	if m.explicit {
+		m.now = at
 	}
-	return m
 }
 
 // A seat is where one ask finds its state during a step.
@@ -57,10 +57,8 @@ func (t *seat) judge(a *core.Ask, v *core.Verdict, m *moment) {
 		return
 	}
 	cost := a.Cost
-	if cost > math.MaxInt64-t.ahead {
-		cost = math.MaxInt64
-	} else {
-		cost += t.ahead
+	if t.ahead != 0 {
+		cost = min(cost, core.MaxCount) + t.ahead // more than MaxLimit either way
 	}
 	*v = a.Rule.Decide(t.load(a.Rule.Words()), m.now, t.phase, cost)
 }

@@ -18,30 +18,35 @@ func (b *Backend) Settle(ctx context.Context, at int64, asks []core.Ask, rs []co
 	if err := checkAll(at, asks); err != nil {
 		return err
 	}
-	var room [8]seat
-	h := hold{backend: b, seats: room[:0]}
-	m := h.lock(at, asks)
-	defer h.unlock()
+	var (
+		some  [few]seat
+		order [few]uint32
+		m     moment
+	)
+	seats := fit(some[:], len(asks))
+	h := hold{backend: b}
+	shards := h.lock(at, asks, seats, order[:0], &m)
+	defer h.unlock(shards)
 	for i := range asks {
 		if delta[i] != 0 {
-			h.settle(i, asks, rs[i], delta[i], &m)
-			h.giveBack()
+			h.settle(seats[i:i+1], asks[i:i+1], rs[i], delta[i], &m)
+			seats[i].shard.giveBack()
 		}
 	}
-	h.tidy(m.tick)
+	h.tidy(shards, m.tick)
 	return nil
 }
 
-func (h *hold) settle(i int, asks []core.Ask, r core.Receipt, delta int64, m *moment) {
-	t, rule := &h.seats[i], asks[i].Rule
+func (h *hold) settle(seats []seat, asks []core.Ask, r core.Receipt, delta int64, m *moment) {
+	t, rule := &seats[0], asks[0].Rule
 	t.addr = t.shard.find(&t.place)
 	if t.addr == 0 && delta < 0 {
 		return
 	}
 	words := rule.Words()
-	if delta > 0 && !t.prepare(&asks[i], m) && t.addr == 0 {
-		h.giveBack()
-		h.share(h.seats[i:i+1], asks[i:i+1], 0, m)
+	if delta > 0 && !t.prepare(&asks[0], m) && t.addr == 0 {
+		t.shard.giveBack()
+		h.share(seats, asks, 0, m)
 	}
 	state := rule.Settle(t.load(words), m.now, t.phase, r, delta)
 	until := rule.Until(state)

@@ -68,22 +68,26 @@ func (s *shard) find(p *place) uint32 {
 // words. It is good until the next load, and a copy: the record changes by store
 // alone, whatever a rule does. Only states apart are changed in place.
 func (s *shard) load(addr uint32, words int) core.State {
-	var stored []int64
+	if words > len(s.scratch) {
+		s.scratch = make([]int64, max(words, 4))
+	}
+	state := s.scratch[:words:words]
+	n := 0
 	if addr != 0 {
 		r := s.arena.record(addr)
 		if uint32(r[1])&apart != 0 {
 			return s.apart[r[2]-1].state
 		}
-		stored = r[headWords:]
+		for r = r[headWords:]; n < len(r) && n < len(state); n++ { // a loop: short, so quicker than copy
+			state[n] = r[n]
+		}
+	}
+	for ; n < len(state); n++ {
+		state[n] = 0
 	}
 	if words == 0 {
 		return nil
 	}
-	if words > len(s.scratch) {
-		s.scratch = make([]int64, max(words, 4))
-	}
-	state := s.scratch[:words:words]
-	clear(state[copy(state, stored):])
 	return state
 }
 
@@ -104,7 +108,14 @@ func (s *shard) store(p *place, addr uint32, state core.State, words int, flags 
 	}
 	r := s.arena.record(addr)
 	r[0], r[1] = int64(p.body), head(p, flags)
-	clear(r[headWords+copy(r[headWords:], state[:n]):])
+	r = r[headWords:]
+	for i := range r {
+		if i < n {
+			r[i] = state[i]
+		} else {
+			r[i] = 0
+		}
+	}
 	return addr
 }
 

@@ -24,12 +24,14 @@ func (b *Backend) TakeOne(at int64, ask core.Ask) (v core.Verdict, now int64, er
 }
 
 func (b *Backend) takeOne(at int64, ask *core.Ask, out *core.Verdict) int64 {
-	t := seat{place: b.locate(&ask.Cell, at != 0)}
+	var t seat
+	b.locate(&ask.Cell, at != 0, &t.place)
 	read := b.shared.clock.now()
 	t.shard = &b.shards[t.place.shard]
 	t.shard.mu.Lock()
 	defer t.shard.unlock()
-	m := t.shard.moment(at, read)
+	var m moment
+	t.shard.enter(&m, at, read)
 	t.addr = t.shard.find(&t.place)
 	if t.addr == 0 && ask.When == core.Never && t.shard.crowded(m.tick) || !t.decide(ask, out, &m) {
 		t.shard.giveBack()
@@ -68,6 +70,9 @@ func (t *seat) share(o *overflow, c *core.Cell, m *moment) {
 	t.shard.shared.overflowed.Add(1)
 }
 
+// few is how many asks a step takes without allocating.
+const few = 8
+
 // Take implements core.Backend. It allocates nothing for up to eight asks.
 func (b *Backend) Take(ctx context.Context, at int64, asks []core.Ask, out []core.Verdict) (now int64, err error) {
 	if err := ctx.Err(); err != nil {
@@ -82,20 +87,35 @@ func (b *Backend) Take(ctx context.Context, at int64, asks []core.Ask, out []cor
 	if len(asks) == 1 {
 		return b.takeOne(at, &asks[0], &out[0]), nil
 	}
-	var room [8]seat
-	h := hold{backend: b, seats: room[:0]}
-	m := h.lock(at, asks)
-	defer h.unlock()
+	var (
+		some  [few]seat
+		order [few]uint32
+		m     moment
+	)
+	seats := fit(some[:], len(asks))
+	h := hold{backend: b}
+	shards := h.lock(at, asks, seats, order[:0], &m)
+	defer h.unlock(shards)
 	for len(asks) > 0 {
 		n := 1
 		for n < len(asks) && asks[n].Group == asks[0].Group {
 			n++
 		}
-		h.decide(h.seats[:n], asks[:n], out[:n], &m)
-		h.seats, asks, out = h.seats[n:], asks[n:], out[n:]
+		h.decide(seats[:n], asks[:n], out[:n], &m)
+		giveBack(seats[:n])
+		seats, asks, out = seats[n:], asks[n:], out[n:]
 	}
-	h.tidy(m.tick)
+	h.tidy(shards, m.tick)
 	return m.now, nil
+}
+
+// fit is n seats, of those given if they are enough. The seats are no part of
+// the hold as the compiler would then move them to the heap.
+func fit(seats []seat, n int) []seat {
+	if n > len(seats) {
+		return make([]seat, n)
+	}
+	return seats[:n]
 }
 
 func checkAll(at int64, asks []core.Ask) error {
@@ -117,53 +137,49 @@ func checkAll(at int64, asks []core.Ask) error {
 // each once, and last the overflow cells.
 type hold struct {
 	backend *Backend
-	seats   []seat
-	room    [8]uint32
-	shards  []uint32
 	over    bool
 }
 
-// lock seats the asks and locks their shards.
-func (h *hold) lock(at int64, asks []core.Ask) moment {
+// lock seats the asks and locks their shards, which it appends to order.
+func (h *hold) lock(at int64, asks []core.Ask, seats []seat, order []uint32, m *moment) []uint32 {
 	b := h.backend
-	h.shards = h.room[:0]
-	for i := range asks {
-		p := b.locate(&asks[i].Cell, at != 0)
-		h.seats = append(h.seats, seat{place: p, shard: &b.shards[p.shard]})
-		if j, found := slices.BinarySearch(h.shards, p.shard); !found {
-			h.shards = slices.Insert(h.shards, j, p.shard)
+	for i := range seats {
+		t := &seats[i]
+		b.locate(&asks[i].Cell, at != 0, &t.place)
+		t.shard = &b.shards[t.place.shard]
+		if j, found := slices.BinarySearch(order, t.place.shard); !found {
+			order = slices.Insert(order, j, t.place.shard)
 		}
 	}
 	read := b.shared.clock.now()
-	for _, i := range h.shards {
+	for _, i := range order {
 		b.shards[i].mu.Lock()
 		read = max(read, b.shards[i].last)
 	}
-	var m moment
-	for _, i := range h.shards {
-		m = b.shards[i].moment(at, read)
+	for _, i := range order {
+		b.shards[i].enter(m, at, read)
 	}
-	return m
+	return order
 }
 
-func (h *hold) unlock() {
+func (h *hold) unlock(order []uint32) {
 	if h.over {
 		h.backend.shared.overflow.mu.Unlock()
 	}
-	for _, i := range h.shards {
+	for _, i := range order {
 		h.backend.shards[i].unlock()
 	}
 }
 
-func (h *hold) giveBack() {
-	for _, i := range h.shards {
-		h.backend.shards[i].giveBack()
+func (h *hold) tidy(order []uint32, tick uint32) {
+	for _, i := range order {
+		h.backend.shards[i].tidy(tick)
 	}
 }
 
-func (h *hold) tidy(tick uint32) {
-	for _, i := range h.shards {
-		h.backend.shards[i].tidy(tick)
+func giveBack(seats []seat) {
+	for i := range seats {
+		seats[i].shard.giveBack()
 	}
 }
 
@@ -181,13 +197,12 @@ func (h *hold) decide(seats []seat, asks []core.Ask, out []core.Verdict, m *mome
 	for {
 		admitted := judge(seats, asks, out, m)
 		if !h.prepare(seats, asks, out, admitted, m) {
-			h.giveBack()
+			giveBack(seats)
 			continue
 		}
 		for i := range seats {
 			seats[i].finish(&asks[i], &out[i], admits(&asks[i], &out[i], admitted), m)
 		}
-		h.giveBack()
 		return
 	}
 }

@@ -29,9 +29,12 @@ type Options struct {
 	NoGrowing bool
 	// Provisional: a decision of several cells, or of a cost above 1, may charge
 	// first and take back on a refusal, so that another decision in flight is
-	// refused although it would have fitted. Everything else stands: never more
-	// is admitted than the limit, costs of 1 on one cell are admitted exactly,
-	// and once all calls have returned every cell holds what was admitted.
+	// refused although it would have fitted, and a cell's clock may have moved
+	// without a charge that stays. Everything else stands: never more is admitted
+	// than the limit, costs of 1 on one cell are admitted exactly, and once all
+	// calls have returned every cell holds what was admitted; or more, where the
+	// strategy gives back less when refunds come in another order or after a
+	// change of the limit (GCRA).
 	Provisional bool
 	// Slow shortens the loops, for a backend behind a network. No check is left
 	// out.

@@ -100,11 +100,36 @@ func contentionManyCells(s *suite, st strategy) {
 			s.Fatalf("round %d: %d decisions were admitted, the smallest limit is %d", round, got, least)
 		}
 		for i, l := range []limit{a, b, c} {
-			if v := s.take(epoch, peek(asks[i]))[0]; v.Remaining != l.quota()-got {
-				s.Fatalf("round %d: cell %d of limit %d has %d left after %d admissions", round, i, l.quota(), v.Remaining, got)
-			}
+			s.holds(l, asks[i], got)
 		}
 	}
+}
+
+// holds compares what a cell holds at rest with what was charged to it.
+func (s *suite) holds(l limit, a core.Ask, charged int64) {
+	s.Helper()
+	left, want := s.take(epoch, peek(a))[0].Remaining, l.quota()-charged
+	if left > want || left < want && !(s.Provisional && l.losesRefunds()) {
+		s.Errorf("%s: a cell that was charged %d has %d left", l.label, charged, left)
+	}
+}
+
+// losesRefunds tells whether less comes back when charges of one instant are
+// refunded out of order.
+func (l limit) losesRefunds() bool {
+	const at = epoch
+	var state core.State
+	if words := l.rule.Words(); words > 0 {
+		state = make(core.State, words)
+	}
+	receipts := make([]core.Receipt, 3)
+	for i := range receipts {
+		state, receipts[i] = l.rule.Charge(state, at, 0, 1)
+	}
+	for _, i := range []int{1, 0} {
+		state = l.rule.Settle(state, at, 0, receipts[i], -1)
+	}
+	return l.rule.Decide(state, at, 0, 0).Remaining < l.quota()-1
 }
 
 // contentionMixed lets decisions of every make meet: subsets of the cells in any
@@ -140,10 +165,7 @@ func contentionMixed(s *suite, st strategy) {
 		}
 	})
 	for i, l := range limits {
-		v := s.take(epoch, peek(asks[i]))[0]
-		if got := charged[i].Load(); v.Remaining != l.quota()-got {
-			s.Errorf("cell %d of limit %d has %d left after charges of %d", i, l.quota(), v.Remaining, got)
-		}
+		s.holds(l, asks[i], charged[i].Load())
 	}
 }
 

@@ -69,13 +69,13 @@ func (q quotaRule) Charge(s core.State, now, phase, cost int64) (core.State, cor
 		return s, core.Receipt{}
 	}
 	s[0], s[1] = end, used+cost
-	return s, core.Receipt{end}
+	return s, core.Receipt{A: end}
 }
 
 func (q quotaRule) Settle(s core.State, now, phase int64, r core.Receipt, delta int64) core.State {
 	end, used := q.at(s, now, phase)
 	switch {
-	case delta < 0 && (used == 0 || r[0] != end):
+	case delta < 0 && (used == 0 || r.A != end):
 		return s
 	case delta < 0:
 		used = max(0, used+delta)

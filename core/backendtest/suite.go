@@ -29,16 +29,23 @@ type suite struct {
 func newSuite(tb testing.TB, b core.Backend, o Options) *suite {
 	s := &suite{TB: tb, Options: o, backend: b}
 	tb.Cleanup(func() {
-		for len(s.cells) > 0 {
-			n := min(100, len(s.cells))
-			if err := b.Reset(context.Background(), s.cells[:n]...); err != nil {
-				tb.Errorf("Reset of the cells of this check: %v", err)
-				return
-			}
-			s.cells = s.cells[n:]
+		if err := s.empty(); err != nil {
+			tb.Errorf("Reset of the cells of this check: %v", err)
 		}
 	})
 	return s
+}
+
+// empty resets the cells given out so far.
+func (s *suite) empty() error {
+	for len(s.cells) > 0 {
+		n := min(100, len(s.cells))
+		if err := s.backend.Reset(context.Background(), s.cells[:n]...); err != nil {
+			return err
+		}
+		s.cells = s.cells[n:]
+	}
+	return nil
 }
 
 // loops is n, or less where the backend is slow.
@@ -138,7 +145,7 @@ func within(sp *core.Space, a core.Ask) core.Ask { a.Cell.Space = sp; return a }
 
 // junk fills verdicts before a call: a backend has to write every field.
 var junk = core.Verdict{OK: true, Charged: true, Remaining: -7, RetryAfter: -7, NextAfter: -7, ResetAfter: -7,
-	Receipt: core.Receipt{-7, -7, -7}, Err: errInput}
+	Receipt: core.Receipt{A: -7, B: -7, C: -7}, Err: errInput}
 
 // try is one Take. It asks from memory that is overwritten afterwards.
 func (s *suite) try(at int64, asks ...core.Ask) ([]core.Verdict, int64, error) {

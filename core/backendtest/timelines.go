@@ -171,7 +171,7 @@ func (t *timeline) randomEvent(r *rand.Rand, window int64) event {
 func (t timeline) run(s *suite) error {
 	h := s.history()
 	h.start = t.start
-	return t.live(h)
+	return errors.Join(t.live(h), s.empty())
 }
 
 func (t timeline) live(h *history) error {
@@ -185,6 +185,9 @@ func (t timeline) live(h *history) error {
 		open             []charge // not settled yet
 	)
 	for _, e := range t.events {
+		if h.Provisional { // what was taken back may have moved a cell's clock
+			floor = high
+		}
 		now = max(floor, e.move(now, last.Verdict))
 		high = max(high, now)
 		floor = max(floor, b.over(high))
@@ -285,6 +288,9 @@ func (b *bound) asks(e event) []core.Ask {
 	for _, ta := range e.asks {
 		a := b.spaces[ta.limit].ask(fmt.Sprint("k", ta.key), ta.cost)
 		a.Rule, a.When, a.Soft, a.Group = b.rules[ta.limit][ta.rule], ta.when, ta.soft, ta.group
+		if b.h.Provisional { // what is taken back under another limit may be rounded
+			a.Rule = b.rules[ta.limit][0]
+		}
 		if len(asks) > 0 && asks[len(asks)-1].Group != a.Group {
 			clear(decision)
 		}

@@ -1,0 +1,97 @@
+// Package echolimit limits the routes of Echo applications.
+//
+//	e.Use(echolimit.Limit("100/m; 2000/d"))                 // each client IP, all routes
+//	e.POST("/login", login, echolimit.Limit("5/15m"))       // this route only, its own counter
+//
+// Everything else is core: make a core.Limiter and pass it to New.
+package echolimit
+
+import (
+	"reflect"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/stint-go/stint/backends/memory"
+	"github.com/stint-go/stint/core"
+)
+
+// New is the middleware that lets a request pass where l admits it, for an
+// application, a group or a route. Where l is met twice in one request, it
+// decides once. With Pre it runs before routing and knows no routes.
+func New(l *core.Limiter) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			h := c.Response().Header() // its address is the request's: middleware may wrap c, not the map
+			var v core.Visit
+			defer v.Leave()
+			n := natives.Get().(*native)
+			n.c = c
+			l.Enter(n, reflect.ValueOf(h).Pointer(), &v)
+			n.c = nil
+			natives.Put(n)
+			v.Decision.WriteHeader(h)
+			if !v.Pass {
+				return answer(c, &v)
+			}
+			if l.KeepsDecision() {
+				c.Set(decisionKey, v.Decision)
+			}
+			return next(c)
+		}
+	}
+}
+
+// Limit is the short way: rate (see core.ParseRates) for each client, counted in
+// memory by this middleware alone. A client is its IP address, or what the
+// sources say together. It panics where rate or sources are wrong.
+func Limit(rate string, by ...core.KeySource) echo.MiddlewareFunc {
+	return New(memory.Limiter(rate, by...))
+}
+
+// Decision is what the limiter closest to the handler decided, where its
+// policies annotate or Config.KeepDecision is set.
+func Decision(c echo.Context) (core.Decision, bool) {
+	d, ok := c.Get(decisionKey).(core.Decision)
+	return d, ok
+}
+
+const decisionKey = "github.com/stint-go/stint: decision"
+
+// Context is the way back for hooks: Echo's own context of the request, as the
+// middleware got it. A hook that answers through it says so with
+// Response.Written. It is nil for the request of another adapter.
+func Context(r core.Request) echo.Context {
+	c, _ := r.Unwrap().(echo.Context)
+	return c
+}
+
+// Request is c as a Limiter takes it, for handlers that ask themselves
+// (core.Limiter.PeekRequest and its kin).
+func Request(c echo.Context) core.Native { return &native{c} }
+
+// answer writes the response of a refused request, or returns the error that
+// has Echo's error handler write one: an *echo.HTTPError, so that every error
+// handler knows the status, with the *core.LimitedError inside.
+func answer(c echo.Context, v *core.Visit) error {
+	resp := &v.Response
+	if resp.Written {
+		return nil
+	}
+	if err := v.Err(); err != nil {
+		return echo.NewHTTPError(resp.Status).SetInternal(err)
+	}
+	w := c.Response()
+	h := w.Header()
+	for k, v := range resp.Header {
+		h.Set(k, v)
+	}
+	h["Content-Type"] = nil // nor what net/http finds by looking into the body
+	if resp.ContentType != "" {
+		h.Set("Content-Type", resp.ContentType)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(resp.Body)))
+	w.WriteHeader(resp.Status)
+	w.Write(resp.Body)
+	return nil
+}

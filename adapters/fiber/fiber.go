@@ -1,0 +1,75 @@
+// Package fiberlimit limits the routes of Fiber applications.
+//
+//	app.Use(fiberlimit.Limit("100/m; 2000/d"))                  // each client IP, all routes
+//	app.Post("/login", fiberlimit.Limit("5/15m"), login)        // this route only, its own counter
+//
+// Everything else is core: make a core.Limiter and pass it to New.
+package fiberlimit
+
+import (
+	"reflect"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/stint-go/stint/backends/memory"
+	"github.com/stint-go/stint/core"
+)
+
+// New is the middleware that lets a request pass where l admits it, for an
+// application, a group or a route. Mount it on routes where policies look at the
+// route: Use and groups run before Fiber knows it. Where l is met twice in one
+// request, it decides once.
+func New(l *core.Limiter) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		var v core.Visit
+		defer v.Leave()
+		enter(l, c, &v)
+		writeHeader(c, &v.Decision)
+		if !v.Pass {
+			return answer(c, &v)
+		}
+		if l.KeepsDecision() {
+			c.Locals(decisionKey{}, v.Decision)
+		}
+		return c.Next() // so that Leave comes after the handler
+	}
+}
+
+// enter is l.Enter where no panic may pass. Elsewhere the server catches the one
+// that core passes on; in Fiber nobody does, and the process would die.
+func enter(l *core.Limiter, c *fiber.Ctx, v *core.Visit) {
+	defer func() {
+		if recover() != nil {
+			v.Pass, v.Decision, v.Response = false, core.Decision{}, core.Response{Status: fiber.StatusInternalServerError}
+		}
+	}()
+	l.Enter(native{c}, reflect.ValueOf(c.Context()).Pointer(), v)
+}
+
+// Limit is the short way: rate (see core.ParseRates) for each client, counted in
+// memory by this middleware alone. A client is its IP address, or what the
+// sources say together. It panics where rate or sources are wrong.
+func Limit(rate string, by ...core.KeySource) fiber.Handler {
+	return New(memory.Limiter(rate, by...))
+}
+
+// Decision is what the limiter closest to the handler decided, where its
+// policies annotate or Config.KeepDecision is set.
+func Decision(c *fiber.Ctx) (core.Decision, bool) {
+	d, ok := c.Locals(decisionKey{}).(core.Decision)
+	return d, ok
+}
+
+type decisionKey struct{}
+
+// Context is the way back for hooks: Fiber's own context of the request. A hook
+// that answers through it says so with Response.Written. It is nil for the
+// request of another adapter.
+func Context(r core.Request) *fiber.Ctx {
+	c, _ := r.Unwrap().(*fiber.Ctx)
+	return c
+}
+
+// Request is c as a Limiter takes it, for handlers that ask themselves
+// (core.Limiter.PeekRequest and its kin).
+func Request(c *fiber.Ctx) core.Native { return native{c} }

@@ -1,0 +1,42 @@
+package httplimit
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/stint-go/stint/core"
+)
+
+// native answers core's questions about a request of net/http.
+type native struct {
+	w http.ResponseWriter
+	r *http.Request
+}
+
+var _ core.Native = (*native)(nil)
+
+func (n *native) Context() context.Context          { return n.r.Context() }
+func (n *native) Method() string                    { return n.r.Method }
+func (n *native) Path() string                      { return n.r.URL.Path }
+func (n *native) Peer() netip.Addr                  { return core.ParsePeer(n.r.RemoteAddr) }
+func (n *native) Header(name string) string         { return n.r.Header.Get(name) }
+func (n *native) HeaderValues(name string) []string { return n.r.Header.Values(name) }
+func (n *native) Query(name string) string          { return n.r.URL.Query().Get(name) }
+func (n *native) Unwrap() any                       { return n }
+
+// Route is the pattern that the mux matched, without its method: the method is
+// a part of a key of its own.
+func (n *native) Route() string {
+	_, route, ok := strings.Cut(n.r.Pattern, " ")
+	if !ok {
+		return n.r.Pattern
+	}
+	return strings.TrimLeft(route, " \t")
+}
+
+func (n *native) Body(limit int) (body []byte, err error) {
+	body, n.r.Body, err = core.PeekBody(n.r.Body, limit)
+	return body, err
+}

@@ -1,0 +1,19 @@
+package memory
+
+import "github.com/stint-go/stint/core"
+
+// Limiter is what the adapters' one-line Limit mounts: one policy "default" over
+// a Backend of its own, keyed by the client's address, or by what the sources
+// say together. It panics where rate or sources are wrong, as
+// regexp.MustCompile does: such a limiter is written down in the program.
+func Limiter(rate string, by ...core.KeySource) *core.Limiter {
+	p := core.Policy{Name: "default", Rate: rate}
+	if len(by) > 0 {
+		p.Key = core.Join(by...)
+	}
+	l, err := core.New(core.Config{Backend: New(), Policies: []core.Policy{p}})
+	if err != nil {
+		panic(err)
+	}
+	return l
+}

@@ -1,0 +1,20 @@
+package bench
+
+import (
+	"net/http"
+
+	"github.com/go-chi/httprate"
+)
+
+// httprate has no decision API below OnLimit; with blank header names it skips
+// the header writes but still formats the numbers.
+func init() {
+	MemoryPeers = append(MemoryPeers, MemoryPeer{"httprate", func(q Quota) Decider {
+		l := httprate.NewRateLimiter(q.N, q.Per, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))
+		w, r := &nopWriter{}, must(http.NewRequest("GET", "/", nil))
+		return DeciderFunc(func(k string) bool { return !l.OnLimit(w, r, k) })
+	}})
+	HTTPPeers = append(HTTPPeers, HTTPPeer{"nethttp", "httprate", func(q Quota) func() Client {
+		return netHTTP(httprate.LimitByIP(q.N, q.Per))
+	}})
+}

@@ -1,0 +1,157 @@
+package backendtest
+
+import (
+	"context"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stint-go/stint/core"
+)
+
+func find(t *testing.T, name string) check {
+	t.Helper()
+	i := slices.IndexFunc(checks, func(c check) bool { return c.name == name })
+	if i < 0 {
+		t.Fatalf("no check is called %q", name)
+	}
+	return checks[i]
+}
+
+func TestNoGrowingIsARefusal(t *testing.T) {
+	refuses := made(func(b *broken) { b.take = refuseGrowing(b.Model) })
+	Options{NoGrowing: true, Slow: true}.Run(t, func(*testing.T) core.Backend { return refuses() })
+
+	declared := find(t, "rules that grow are refused where that is declared")
+	if !declared.on(t, func() core.Backend { return new(Model) }, Options{NoGrowing: true}) {
+		t.Error("a backend that declares NoGrowing and takes them all the same was not found out")
+	}
+	halfway := made(func(b *broken) { // refuses when the ask's turn comes
+		b.take = func(ctx context.Context, at int64, asks []core.Ask, out []core.Verdict) (int64, error) {
+			for i, a := range asks {
+				if a.Rule != nil && a.Rule.Words() == 0 {
+					b.Model.Take(ctx, at, asks[:i], out[:i])
+					return 0, core.ErrUnsupported
+				}
+			}
+			return b.Model.Take(ctx, at, asks, out)
+		}
+	})
+	if !declared.on(t, halfway, Options{NoGrowing: true}) {
+		t.Error("a backend that charges before it refuses was not found out")
+	}
+}
+
+// reserving decides cell by cell and takes back what a refusal makes void, as
+// where no script reaches all cells of a decision.
+func reserving(rollBack bool) func() core.Backend {
+	return made(func(b *broken) {
+		b.take = func(ctx context.Context, at int64, asks []core.Ask, out []core.Verdict) (now int64, err error) {
+			if ctx.Err() != nil || len(asks) < 2 || len(out) != len(asks) || !valid(asks) {
+				return b.Model.Take(ctx, at, asks, out)
+			}
+			for first, i := 0, 1; i <= len(asks); i++ {
+				if i == len(asks) || asks[i].Group != asks[first].Group {
+					now = reserve(ctx, b.Model, at, asks[first:i], out[first:i], rollBack)
+					first = i
+				}
+			}
+			return now, nil
+		}
+	})
+}
+
+func reserve(ctx context.Context, m *Model, at int64, asks []core.Ask, out []core.Verdict, rollBack bool) (now int64) {
+	admitted, reserved := true, make([]core.Receipt, len(asks))
+	for i, a := range asks {
+		if a.When = core.OnAdmit; a.Soft {
+			continue
+		}
+		now, _ = m.Take(ctx, at, []core.Ask{a}, out[i:i+1])
+		admitted = admitted && out[i].OK
+		reserved[i], out[i].Receipt = out[i].Receipt, core.Receipt{}
+		runtime.Gosched()
+	}
+	// Every charge becomes what it has to be: kept, or taken back and made again.
+	for i, a := range asks {
+		v := &out[i]
+		if a.Soft {
+			now, _ = m.Take(ctx, at, []core.Ask{a}, out[i:i+1])
+			continue
+		}
+		due := a.When == core.Always || a.When == core.OnAdmit && admitted || a.When == core.OnRefuse && !admitted
+		if v.OK && admitted && due {
+			v.Receipt = reserved[i]
+			continue
+		}
+		ok := v.OK
+		if ok && rollBack {
+			m.Settle(ctx, at, []core.Ask{a}, reserved[i:i+1], []int64{-a.Cost})
+		}
+		if a.When = core.Never; due {
+			a.When = core.Always
+		}
+		m.Take(ctx, at, []core.Ask{a}, out[i:i+1])
+		v.OK, v.Receipt = ok, core.Receipt{}
+	}
+	return now
+}
+
+func TestProvisionalIsForReserving(t *testing.T) {
+	Options{Provisional: true}.Run(t, func(*testing.T) core.Backend { return reserving(true)() })
+
+	cells := find(t, "contention on several cells is all or nothing")
+	if !cells.on(t, reserving(true), Options{}) {
+		t.Error("a backend whose decisions refuse one another was not found out")
+	}
+	if !cells.on(t, reserving(false), Options{Provisional: true}) {
+		t.Error("a backend that reserves and does not take back was not found out")
+	}
+}
+
+// oneOff is right in Take and wrong in TakeOne.
+type oneOff struct{ Model }
+
+func (b *oneOff) TakeOne(at int64, ask core.Ask) (core.Verdict, int64, error) {
+	ask.When = core.OnAdmit
+	var out [1]core.Verdict
+	now, err := b.Take(context.Background(), at, []core.Ask{ask}, out[:])
+	return out[0], now, err
+}
+
+func TestTakeOneIsTake(t *testing.T) {
+	make := func() core.Backend {
+		b := new(oneOff)
+		return single{b, b}
+	}
+	for _, name := range []string{"a peek changes nothing", timelines} {
+		if !find(t, name).on(t, make, Options{}) {
+			t.Errorf("not caught by %q", name)
+		}
+	}
+}
+
+// A failing timeline is short, readable, and comes back with its seed.
+func TestTimelinesAreShortenedAndReproducible(t *testing.T) {
+	t.Setenv("STINT_LONG", "")
+	t.Setenv("STINT_SEED", "")
+	wrong := rewhen(core.Always, core.OnAdmit)
+	fail := func() *recorder {
+		r := record(t, func(tb testing.TB) { randomTimelines(newSuite(tb, wrong(), Options{})) })
+		if !r.failed {
+			t.Fatal("the mutant was not caught")
+		}
+		return r
+	}
+	seed := regexp.MustCompile(`STINT_SEED=(\d+)`)
+	first := fail()
+	t.Setenv("STINT_SEED", seed.FindStringSubmatch(first.log)[1])
+	if again := fail(); again.log != first.log {
+		t.Errorf("the seed does not reproduce the failure:\n%s\nand then\n%s", first.log, again.log)
+	}
+	if lines := strings.Count(first.log, "\n"); lines > 8 {
+		t.Errorf("a failure that two steps can show takes %d lines:\n%s", lines, first.log)
+	}
+}

@@ -1,0 +1,167 @@
+package core
+
+import (
+	"iter"
+	"time"
+)
+
+// A Decision says what becomes of a request and how its quotas stand. Being
+// refused is a Decision; an error means that something broke. It is a value,
+// keeps no memory of the request, and is safe to keep and to share.
+//
+// With several rates the figures are those of the entry that matters most: the
+// refusing one with the longest wait, otherwise the one with the least remaining.
+type Decision struct {
+	// Allowed: every enforcing policy admits the request, or none applies.
+	Allowed bool
+	// Limited: some policy is over its limit, annotating ones included. The
+	// handler of an annotating policy looks here.
+	Limited bool
+	// Policy is the name of the policy that the figures are from; "" when no
+	// policy applied to the request.
+	Policy string
+	// Limit is the most that can be admitted at once: the rate's limit, or the
+	// burst. Remaining is what would be admitted right now.
+	Limit, Remaining int64
+	// RetryAfter is a promise: wait exactly that long, send a request of the
+	// same cost, and with no other traffic it is admitted. 0 when Allowed;
+	// NoRetry when waiting does not help.
+	RetryAfter time.Duration
+	// NextAfter is the wait until more than Remaining is admitted; ResetAfter
+	// until nothing that was consumed counts any more.
+	NextAfter, ResetAfter time.Duration
+
+	first      entry
+	more       []entry // the entries after the first
+	now        int64
+	headers    Headers
+	disallowed func(Request, Decision) Response
+}
+
+// NoRetry is the RetryAfter of a request that no waiting makes admissible.
+const NoRetry = time.Duration(Forever)
+
+// An Entry is how one rate of one policy, for one identity, judged the request.
+type Entry struct {
+	Policy string // the policy's name
+	Item   string // the name in the header fields: the policy's, with "-1m" when it has several rates
+	Rate   Rate
+	// Allowed is this entry's own judgement; Soft entries (annotate) have no
+	// say in the Decision.
+	Allowed, Soft bool
+	// Limit, Remaining, RetryAfter, NextAfter and ResetAfter are as in Decision.
+	Limit, Remaining                  int64
+	RetryAfter, NextAfter, ResetAfter time.Duration
+	Err                               error // the entry could not be decided
+}
+
+// entry is an Entry as it is stored: the constant part by reference.
+type entry struct {
+	b       *quota
+	soft    bool
+	verdict Verdict
+}
+
+// Entries yields one entry per rate and identity, in the order of the policies.
+func (d Decision) Entries() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for i := range d.len() {
+			if !yield(d.at(i).export()) {
+				return
+			}
+		}
+	}
+}
+
+func (d *Decision) len() int {
+	if d.first.b == nil {
+		return 0
+	}
+	return 1 + len(d.more)
+}
+
+func (d *Decision) at(i int) *entry {
+	if i == 0 {
+		return &d.first
+	}
+	return &d.more[i-1]
+}
+
+// add appends an entry.
+func (d *Decision) add(e entry) {
+	if d.first.b == nil {
+		d.first = e
+	} else {
+		d.more = append(d.more, e)
+	}
+}
+
+func (e *entry) export() Entry {
+	v := &e.verdict
+	return Entry{
+		Policy: e.b.policy.name, Item: e.b.item, Rate: e.b.rate,
+		Allowed: v.OK, Soft: e.soft, Limit: e.b.units, Remaining: v.Remaining,
+		RetryAfter: micros(v.RetryAfter), NextAfter: micros(v.NextAfter), ResetAfter: micros(v.ResetAfter),
+		Err: v.Err,
+	}
+}
+
+// micros turns microseconds into a Duration; what does not fit is NoRetry.
+func micros(us int64) time.Duration {
+	if us > int64(NoRetry)/1000 {
+		return NoRetry
+	}
+	return time.Duration(us) * time.Microsecond
+}
+
+// sum fills the summary from the entries: who speaks for the decision, and
+// whether it admits.
+func (d *Decision) sum() {
+	d.Allowed = true
+	var speaker *entry
+	for i := range d.len() {
+		e := d.at(i)
+		if !e.verdict.OK {
+			d.Limited = true
+			d.Allowed = d.Allowed && e.soft
+		}
+		if speaker == nil || e.outweighs(speaker) {
+			speaker = e
+		}
+	}
+	if speaker != nil {
+		d.speak(speaker)
+	}
+}
+
+func (d *Decision) speak(e *entry) {
+	v := &e.verdict
+	d.Policy, d.Limit, d.Remaining = e.b.policy.name, e.b.units, v.Remaining
+	d.NextAfter, d.ResetAfter = micros(v.NextAfter), micros(v.ResetAfter)
+	if !v.OK {
+		d.RetryAfter = micros(v.RetryAfter)
+	}
+}
+
+// outweighs reports whether e rather than f speaks for the decision: a refusal
+// that counts before one that does not, before none; then the longest wait, or
+// the least remaining.
+func (e *entry) outweighs(f *entry) bool {
+	if a, b := e.rank(), f.rank(); a != b {
+		return a > b
+	}
+	if !e.verdict.OK {
+		return e.verdict.RetryAfter > f.verdict.RetryAfter
+	}
+	return e.verdict.Remaining < f.verdict.Remaining
+}
+
+func (e *entry) rank() int {
+	switch {
+	case e.verdict.OK:
+		return 0
+	case e.soft:
+		return 1
+	}
+	return 2
+}

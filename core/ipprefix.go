@@ -1,0 +1,55 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+// An ipCut cuts a client's address to the prefix that is counted as one client.
+// It is immutable; make it with newIPCut.
+//
+// The usual lengths are 32 for IPv4 and 64 for IPv6: a subscriber gets a /64 at
+// least and takes any address in it for free. Some get a /56 or a /48: counting
+// those as one is worth it only where neighbours may share a counter. The same
+// goes for 6to4 (2002::/16, out of use), where every IPv4 address owns a /48.
+type ipCut struct{ v4, v6 int }
+
+// nat64 holds the IPv4 addresses that a translator shows to an IPv6 host (RFC
+// 6052): all of them lie within one /64, so they are counted as what they are.
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+// newIPCut takes prefix lengths in bits, 0 for the usual ones. Lengths below 8
+// and 32 are refused: they put whole providers into one counter.
+func newIPCut(v4, v6 int) (ipCut, error) {
+	c := ipCut{v4: 32, v6: 64}
+	var errs []error
+	if v4 != 0 {
+		c.v4 = v4
+	}
+	if v6 != 0 {
+		c.v6 = v6
+	}
+	if c.v4 < 8 || c.v4 > 32 {
+		errs = append(errs, fmt.Errorf("stint: IPv4 prefix of %d bits; write 8 to 32, or 0 for 32", v4))
+	}
+	if c.v6 < 32 || c.v6 > 128 {
+		errs = append(errs, fmt.Errorf("stint: IPv6 prefix of %d bits; write 32 to 128, or 0 for 64", v6))
+	}
+	return c, errors.Join(errs...)
+}
+
+// prefix is the part of the address that is counted: without zone, never
+// v4-mapped, masked. An invalid address gives an invalid prefix.
+func (c ipCut) prefix(a netip.Addr) netip.Prefix {
+	a = normalAddr(a)
+	if nat64.Contains(a) {
+		b := a.As16()
+		a = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	bits := c.v6
+	if a.Is4() {
+		bits = c.v4
+	}
+	return netip.PrefixFrom(a, bits).Masked()
+}

@@ -1,0 +1,29 @@
+package core
+
+// A LimitedError is a refused request as an error, for the central error handler
+// of an application: errors.As finds it there. The header fields of the Decision
+// are already written, and Response is what would have been answered otherwise:
+// its status is 429, or that of a request that could not be decided, which has
+// no Decision.
+type LimitedError struct {
+	Decision Decision
+	Response Response
+}
+
+// Error names the policy, and nothing that the client has sent.
+func (e *LimitedError) Error() string {
+	if e.Decision.Policy == "" {
+		return "stint: request refused: it could not be decided"
+	}
+	return "stint: request refused by policy " + e.Decision.Policy
+}
+
+// Err is a refusal as an error, for an adapter to return instead of answering;
+// nil where Config.ReturnErrors is not set, the request passes, or a hook has
+// answered it.
+func (v *Visit) Err() *LimitedError {
+	if v.limiter == nil || v.Pass || v.Response.Written || !v.limiter.config.ReturnErrors {
+		return nil
+	}
+	return &LimitedError{v.Decision, v.Response}
+}

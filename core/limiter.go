@@ -1,0 +1,297 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// A Limiter decides requests by its policies. Make it with New; it is safe for
+// concurrent use and needs no closing.
+type Limiter struct {
+	config   Config
+	backend  Backend
+	single   SingleTaker // the backend's short way, when it has one
+	env      *requestEnv
+	policies []*policy
+	byName   map[string]*policy
+	headers  Headers
+	keep     bool
+	flights  flights
+	complain complaints
+	calls    sync.Pool // of *call
+}
+
+func (l *Limiter) start() {
+	l.byName = make(map[string]*policy, len(l.policies))
+	for _, p := range l.policies {
+		l.byName[p.name] = p
+	}
+	l.complain.logger = l.config.Logger
+	l.calls.New = func() any { return new(call) }
+}
+
+// call is the scratch memory of one decision.
+type call struct {
+	req     request
+	keys    []Key
+	asks    []Ask
+	quotas  []*quota // of each ask
+	lacking []*quota // rates refused because the request has no value for their key
+	out     []Verdict
+}
+
+// A Visit is one request's way through one Limiter: an adapter enters it before
+// the handler runs and leaves it afterwards. The zero value is ready for Enter.
+type Visit struct {
+	Decision Decision
+	// Pass tells to call the next handler. Otherwise Response answers the request.
+	Pass     bool
+	Response Response
+
+	limiter *Limiter
+	token   uintptr
+}
+
+// Enter decides the request and fills v. A Limiter that meets the same request
+// again (mounted on a group and on one of its routes) decides once: the second
+// Visit passes and says nothing. token tells requests in flight apart, for
+// example by the address of the header map of the response; 0 tells nothing.
+// Every Enter is followed by v.Leave, deferred, when the handler has returned.
+//
+// Enter never panics because of a hook, with one exception: the sentinel with
+// which net/http handlers abort is passed on.
+func (l *Limiter) Enter(n Native, token uintptr, v *Visit) {
+	v.Pass = true
+	v.Decision.Allowed = true
+	if l.config.Disabled || !l.flights.enter(token) {
+		return
+	}
+	v.limiter, v.token = l, token
+	if err := l.check(n, v); err != nil {
+		l.complain.about(err)
+		v.Pass, v.Response = false, failure(statusOf(err))
+		v.Decision = Decision{}
+	}
+}
+
+// Leave ends the visit.
+func (v *Visit) Leave() {
+	if v.limiter != nil {
+		v.limiter.flights.leave(v.token)
+	}
+}
+
+// KeepsDecision tells adapters to keep the Decision in the framework's context.
+func (l *Limiter) KeepsDecision() bool { return l.keep }
+
+// check is the template method: it calls the hooks in their order, and the
+// backend once.
+func (l *Limiter) check(n Native, v *Visit) (err error) {
+	defer recoverHook(&err)
+	c := l.call(n)
+	if err := l.gather(c); err != nil {
+		return err
+	}
+	if err := l.decide(background, c, &v.Decision); err != nil {
+		return err
+	}
+	l.answer(c, v)
+	l.release(c)
+	return nil
+}
+
+var background = context.Background()
+
+func (l *Limiter) call(n Native) *call {
+	c := l.calls.Get().(*call)
+	c.req.reset(n, l.env)
+	return c
+}
+
+// release makes c ready for another request. After a panic it is left to the
+// collector: nobody knows what a hook still holds.
+func (l *Limiter) release(c *call) {
+	c.req.reset(nil, l.env)
+	clear(c.keys)
+	clear(c.asks)
+	c.keys, c.asks, c.quotas, c.lacking = c.keys[:0], c.asks[:0], c.quotas[:0], c.lacking[:0]
+	l.calls.Put(c)
+}
+
+// gather asks every policy what it wants to know: the asks of the decision.
+func (l *Limiter) gather(c *call) error {
+	for _, p := range l.policies {
+		if err := c.add(p); err != nil {
+			return fmt.Errorf("policy %s: %w", p.name, err)
+		}
+		if err := c.req.err; err != nil { // a hook read a body that can not be read
+			return fmt.Errorf("policy %s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// add gathers the asks of one policy.
+func (c *call) add(p *policy) error {
+	r := &c.req
+	if !p.applies(r.Native) || p.hooks != nil && !p.hooks.ShouldLimit(r) {
+		return nil
+	}
+	quotas, err := p.rates(r)
+	if err != nil || len(quotas) == 0 {
+		return err
+	}
+	if c.keys, err = p.key.keys(r, p.missing, c.keys[:0]); errors.Is(err, ErrMissing) {
+		c.lacking = append(c.lacking, quotas[0])
+		return nil
+	} else if err != nil {
+		return err
+	}
+	cost := p.cost
+	if p.coster != nil {
+		if cost = p.coster.Cost(r); cost < 0 {
+			return fmt.Errorf("%w: Cost answered %d", errHook, cost)
+		}
+	}
+	for _, k := range c.keys {
+		if p.hooks != nil {
+			if k = p.hooks.KeyExtra(r, k); k.tooLong() {
+				return fmt.Errorf("%w: KeyExtra made a key of more than %d bytes", ErrIdentity, maxKey)
+			}
+		}
+		c.ask(p, quotas, k, cost, p.when)
+	}
+	return nil
+}
+
+// rates are the policy's for this request; r is nil outside of one.
+func (p *policy) rates(r Request) ([]*quota, error) {
+	if p.rateFunc == nil {
+		return p.quotas, nil
+	}
+	rates, err := p.rateFunc(p.name, r)
+	if err != nil {
+		return nil, fmt.Errorf("rate function: %w", err)
+	}
+	quotas, err := p.binder.cached(rates)
+	if err != nil {
+		return nil, fmt.Errorf("rate function: %w: %w", errHook, err)
+	}
+	return quotas, nil
+}
+
+// ask adds one ask per rate. Two of the same cell become one by adding their
+// costs: the cells of a decision are distinct.
+func (c *call) ask(p *policy, quotas []*quota, k Key, cost int64, when When) {
+next:
+	for _, b := range quotas {
+		for i := range c.asks {
+			if c.quotas[i] == b && c.asks[i].Cell.Key == k {
+				c.asks[i].Cost = min(c.asks[i].Cost, MaxCount) + min(cost, MaxCount)
+				continue next
+			}
+		}
+		c.asks = append(c.asks, Ask{Cell: Cell{b.space, k}, Rule: b.rule, Cost: cost, When: when, Soft: p.soft})
+		c.quotas = append(c.quotas, b)
+	}
+}
+
+// decide puts what was gathered to the backend and sums it up in d. Where an
+// enforcing policy lacks the value it insists on, the request is refused as it
+// is, and nothing is charged.
+func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
+	hopeless := slices.ContainsFunc(c.lacking, func(b *quota) bool { return !b.policy.soft })
+	switch {
+	case hopeless || len(c.asks) == 0:
+	case len(c.asks) == 1 && l.single != nil:
+		if err := l.takeOne(c.asks[0], c.quotas[0], d); err != nil {
+			return err
+		}
+	default:
+		if err := l.takeAll(ctx, c, d); err != nil {
+			return err
+		}
+	}
+	if len(c.lacking) > 0 {
+		for _, b := range c.lacking {
+			d.add(entry{b, b.policy.soft, Verdict{RetryAfter: Forever, NextAfter: Forever}})
+		}
+		d.finish(l)
+	}
+	return nil
+}
+
+// takeOne is takeAll for one ask, by the backend's short way.
+func (l *Limiter) takeOne(a Ask, b *quota, d *Decision) (err error) {
+	d.first.b, d.first.soft = b, a.Soft
+	if d.first.verdict, d.now, err = l.single.TakeOne(l.at(), a); err != nil {
+		return err
+	}
+	return d.finish(l)
+}
+
+func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error) {
+	c.out = slices.Grow(c.out[:0], len(c.asks))[:len(c.asks)]
+	clear(c.out)
+	if d.now, err = l.backend.Take(ctx, l.at(), c.asks, c.out); err != nil {
+		return err
+	}
+	d.more = make([]entry, 0, len(c.asks)-1+len(c.lacking))
+	for i, v := range c.out {
+		d.add(entry{c.quotas[i], c.asks[i].Soft, v})
+	}
+	return d.finish(l)
+}
+
+// at is the instant of a decision: 0, the backend's own clock, unless
+// Config.Now replaces it.
+func (l *Limiter) at() int64 {
+	if l.config.Now == nil {
+		return 0
+	}
+	return l.config.Now().UnixMicro()
+}
+
+// finish sums d up. Its error is that of a hard ask that could not be decided.
+func (d *Decision) finish(l *Limiter) error {
+	d.headers, d.disallowed = l.headers, l.config.Disallowed
+	d.sum()
+	if d.Allowed {
+		return nil
+	}
+	var errs []error
+	for i := range d.len() {
+		e := d.at(i)
+		if err := e.verdict.Err; err != nil && !e.soft {
+			errs = append(errs, fmt.Errorf("policy %s: %w", e.b.policy.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// answer tells the observers of a refusal, and has the policy that speaks for
+// the decision render it.
+func (l *Limiter) answer(c *call, v *Visit) {
+	d := &v.Decision
+	if !d.Limited {
+		return
+	}
+	var last *policy
+	for i := range d.len() {
+		e := d.at(i)
+		if p := e.b.policy; !e.verdict.OK && p != last && p.observer != nil {
+			last = p
+			p.observer.Denied(&c.req, *d)
+		}
+	}
+	if !d.Allowed {
+		v.Pass = false
+		v.Response = l.byName[d.Policy].disallowed(&c.req, *d)
+		if v.Response.Status == 0 {
+			v.Response.Status = 429
+		}
+	}
+}

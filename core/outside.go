@@ -1,0 +1,141 @@
+package core
+
+import (
+	"context"
+	"fmt"
+)
+
+// Allow decides outside of a request, for jobs and RPC: may cost units be charged
+// to the key, under the policy of that name? Hooks are not called; the key is
+// taken as it is. Cost 0 is a look. Allowed false is an answer; an error means
+// that something broke, and Allowed is false then too.
+func (l *Limiter) Allow(ctx context.Context, policy string, key Key, cost int64) (Decision, error) {
+	p, err := l.policy(policy)
+	if err != nil {
+		return Decision{}, err
+	}
+	return l.allow(ctx, p, key, cost, p.when)
+}
+
+// Peek answers what Allow would for cost units, and charges nothing. With cost 0
+// the Decision only describes how the quotas stand.
+func (l *Limiter) Peek(ctx context.Context, policy string, key Key, cost int64) (Decision, error) {
+	p, err := l.policy(policy)
+	if err != nil {
+		return Decision{}, err
+	}
+	return l.allow(ctx, p, key, cost, Never)
+}
+
+// Reset forgets everything that was consumed under the policy by the key.
+func (l *Limiter) Reset(ctx context.Context, policy string, key Key) error {
+	p, err := l.policy(policy)
+	if err != nil {
+		return err
+	}
+	quotas, err := p.rates(nil)
+	if err != nil {
+		return err
+	}
+	cells := make([]Cell, len(quotas))
+	for i, b := range quotas {
+		cells[i] = Cell{b.space, key}
+	}
+	return l.reset(ctx, cells)
+}
+
+func (l *Limiter) policy(name string) (*policy, error) {
+	if p := l.byName[name]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("stint: no policy %q in this limiter", name)
+}
+
+func (l *Limiter) allow(ctx context.Context, p *policy, key Key, cost int64, when When) (d Decision, err error) {
+	if l.config.Disabled {
+		return Decision{Allowed: true}, nil
+	}
+	if cost < 0 {
+		return d, fmt.Errorf("stint: policy %s: cost %d: a cost is 0 or more", p.name, cost)
+	}
+	if err := ctx.Err(); err != nil {
+		return d, err
+	}
+	quotas := p.quotas
+	if p.rateFunc != nil {
+		if quotas, err = p.ratesOutside(); err != nil {
+			return d, err
+		}
+	}
+	if len(quotas) == 0 {
+		d.Allowed = true
+		return d, nil
+	}
+	if len(quotas) == 1 && l.single != nil {
+		err = l.takeOne(Ask{Cell: Cell{quotas[0].space, key}, Rule: quotas[0].rule, Cost: cost, When: when, Soft: p.soft}, quotas[0], &d)
+		return d, err
+	}
+	c := l.call(nil)
+	c.ask(p, quotas, key, cost, when)
+	err = l.takeAll(ctx, c, &d)
+	l.release(c)
+	return d, err
+}
+
+// ratesOutside are the rates of a function that is asked without a request.
+func (p *policy) ratesOutside() (quotas []*quota, err error) {
+	defer recoverHook(&err)
+	return p.rates(nil)
+}
+
+// AllowRequest decides a request by all policies, as the middleware does, for
+// handlers that ask themselves. It answers no request and writes no field.
+func (l *Limiter) AllowRequest(n Native) (Decision, error) { return l.ask(n, false) }
+
+// PeekRequest answers what AllowRequest would, and charges nothing.
+func (l *Limiter) PeekRequest(n Native) (Decision, error) { return l.ask(n, true) }
+
+func (l *Limiter) ask(n Native, peek bool) (d Decision, err error) {
+	d.Allowed = true
+	if l.config.Disabled {
+		return d, nil
+	}
+	defer recoverHook(&err)
+	c := l.call(n)
+	if err := l.gather(c); err != nil {
+		return Decision{}, err
+	}
+	if peek {
+		for i := range c.asks {
+			c.asks[i].When = Never
+		}
+	}
+	if err := l.decide(n.Context(), c, &d); err != nil {
+		return Decision{}, err
+	}
+	l.release(c)
+	return d, nil
+}
+
+// ResetRequest forgets what the identities of this request have consumed, under
+// all policies that apply to it.
+func (l *Limiter) ResetRequest(n Native) (err error) {
+	defer recoverHook(&err)
+	c := l.call(n)
+	if err := l.gather(c); err != nil {
+		return err
+	}
+	cells := make([]Cell, len(c.asks))
+	for i, a := range c.asks {
+		cells[i] = Cell{a.Cell.Space, a.Cell.Key.Clone()}
+	}
+	l.release(c)
+	return l.reset(n.Context(), cells)
+}
+
+func (l *Limiter) reset(ctx context.Context, cells []Cell) error {
+	if len(cells) == 0 {
+		return nil
+	}
+	return l.backend.Reset(ctx, cells...)
+}

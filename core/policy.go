@@ -1,0 +1,122 @@
+package core
+
+import "slices"
+
+// A Policy is one named rule: how much, of what, counted by whom. The zero value
+// of every field but Name and the rate is a sensible default.
+type Policy struct {
+	// Name is part of every cell of the policy and of the header fields: 1 to 64
+	// letters, digits, "-" and "_". Two policies of one Limiter never share it;
+	// policies of the same name on the same backend share their counters.
+	Name string
+
+	// Rate is how much: "100/5m", "10/s; 1000/d", "none" (see ParseRates). Exactly
+	// one of Rate, Rates and RateFunc is set.
+	Rate string
+	// Rates is the same, parsed.
+	Rates Rates
+	// RateFunc answers the rates for a request.
+	RateFunc RateFunc
+	// Strategy counts; nil is SlidingWindow{}, staggered.
+	Strategy Strategy
+
+	// Key is who is counted; nil is ByIP. By is the same as text (see ParseKey);
+	// at most one of the two is set.
+	Key KeySource
+	By  string
+	// Missing says what happens to a request without a value for its key.
+	Missing Missing
+	// Hooks customises the policy; nil is Base{}.
+	Hooks Hooks
+
+	// Cost is what a request costs, in units; 0 is 1. Hooks that are a Coster
+	// decide per request instead.
+	Cost int64
+	// Mode says what a refusal means: Enforce (the zero value) or Annotate.
+	Mode Mode
+	// CountDenied charges refused requests too, as django-ratelimit does. A key
+	// then waits until it has been quiet for a while, but never longer than one
+	// that was full at its last request.
+	CountDenied bool
+	// Methods the policy applies to, such as Unsafe; nil is all. HEAD counts as
+	// GET.
+	Methods []string
+	// Except are route templates that the policy leaves alone, such as
+	// "/healthz". It needs a middleware that knows the route: mounted on routes or
+	// groups, not before routing.
+	Except []string
+}
+
+// A RateFunc answers the rates that apply to a request under the policy of that
+// name: no rates for no limit, a zero Rate to refuse, an error when it can not
+// tell (the request is then refused with status 503). r is nil where the Limiter
+// is asked outside of a request. It must be safe for concurrent use.
+type RateFunc func(policy string, r Request) (Rates, error)
+
+// Unsafe are the methods that change something (RFC 9110), for Policy.Methods.
+var Unsafe = []string{"POST", "PUT", "PATCH", "DELETE"}
+
+// Mode says what becomes of a request that a policy refuses.
+type Mode uint8
+
+const (
+	// Enforce answers the request with Hooks.Disallowed.
+	Enforce Mode = iota
+	// Annotate lets it pass: the handler finds Decision.Limited set and decides
+	// itself (django-ratelimit's block=False). It neither refuses a request nor
+	// keeps other policies from refusing it.
+	Annotate
+)
+
+// policy is a Policy made ready by New.
+type policy struct {
+	name     string
+	quotas   []*quota // fixed rates
+	binder   *binder  // rates by function
+	rateFunc RateFunc
+	key      *source
+	missing  Missing
+	hooks    Hooks // nil where there is nothing to call: Base costs nothing then
+	coster   Coster
+	observer DenialObserver
+	cost     int64
+	when     When
+	soft     bool
+	methods  []string
+	except   []string
+	problem  []byte
+}
+
+// quota is one rate of one policy, ready to be asked.
+type quota struct {
+	policy *policy
+	rate   Rate
+	rule   Rule
+	space  *Space
+	units  int64  // the most at once
+	item   string // the name in the header fields
+	quoted string // the same as a structured-field string
+	field  string // its item in RateLimit-Policy
+}
+
+// applies reports whether method and route concern the policy.
+func (p *policy) applies(n Native) bool {
+	if p.methods != nil {
+		m := n.Method()
+		if m == "HEAD" {
+			m = "GET"
+		}
+		if !slices.Contains(p.methods, m) {
+			return false
+		}
+	}
+	return p.except == nil || !slices.Contains(p.except, n.Route())
+}
+
+// disallowed answers for the policy that renders a refusal.
+func (p *policy) disallowed(r Request, d Decision) Response {
+	if p.hooks != nil {
+		return p.hooks.Disallowed(r, d)
+	}
+	return Base{}.Disallowed(r, d)
+}

@@ -1,0 +1,82 @@
+// A Gin application with limits of several kinds. README.md beside it says what
+// to try.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	ginlimit "github.com/stint-go/stint/adapters/gin"
+	"github.com/stint-go/stint/backends/memory"
+	"github.com/stint-go/stint/core"
+	"github.com/stint-go/stint/examples/guard"
+)
+
+func main() {
+	app, err := newApp(nil, slog.Default())
+	if err == nil {
+		fmt.Println("listening on http://127.0.0.1:8080")
+		err = http.ListenAndServe("127.0.0.1:8080", app)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// newApp makes the application. now is for tests; nil is the real time.
+func newApp(now func() time.Time, audit *slog.Logger) (http.Handler, error) {
+	var errs []error
+	backend := memory.New()
+	limit := func(p core.Policy) gin.HandlerFunc {
+		l, err := core.New(core.Config{Backend: backend, Policies: []core.Policy{p}, Now: now})
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		return ginlimit.New(l)
+	}
+
+	gin.SetMode(gin.ReleaseMode)
+	r := gin.New()
+
+	// Two rates for each client over all routes, unknown ones included.
+	r.Use(limit(core.Policy{Name: "everyone", Rate: "100/m; 2000/d", Except: []string{"/healthz"}}))
+	r.GET("/healthz", say("ok\n"))
+	r.GET("/", say("hello\n"))
+
+	// A limit with behaviour of its own: see the package guard.
+	r.Match([]string{"GET", "POST"}, "/login",
+		limit(core.Policy{Name: "login", Rate: "5/15m", Hooks: guard.LoginGuard{Field: "username", Audit: audit}}),
+		say("welcome\n"))
+
+	// One limiter for a group is one quota for all its routes. A route can have
+	// another one on top.
+	reports := r.Group("/reports", limit(core.Policy{Name: "reports", Rate: "10/m"}))
+	reports.GET("/csv", say("a,b,c\n"))
+	reports.GET("/pdf", limit(core.Policy{Name: "pdf", Rate: "2/m", Strategy: core.MovingWindow{}}), say("%PDF\n"))
+
+	// Over this limit the handler decides what happens.
+	r.GET("/search", limit(core.Policy{Name: "search", Rate: "3/10s", Mode: core.Annotate}), search)
+	return r, errors.Join(errs...)
+}
+
+// region annotate
+
+func search(c *gin.Context) {
+	if d, ok := ginlimit.Decision(c); ok && d.Limited {
+		c.String(http.StatusOK, "results of yesterday\n")
+		return
+	}
+	c.String(http.StatusOK, "results\n")
+}
+
+// endregion
+
+func say(text string) gin.HandlerFunc {
+	return func(c *gin.Context) { c.String(http.StatusOK, text) }
+}

@@ -1,0 +1,3 @@
+package main
+
+func peer(c ctx) { _ = c.ClientIP() }

@@ -1,0 +1,3 @@
+package a
+
+func other(r request) { _ = r.IP() }

@@ -1,0 +1,3 @@
+package deep
+
+type Undocumented struct{}

@@ -1,0 +1,3 @@
+package core
+
+import _ "example.org/m/core/sub"

@@ -1,0 +1,6 @@
+package sub
+
+import (
+	_ "net/http"
+	_ "testing"
+)

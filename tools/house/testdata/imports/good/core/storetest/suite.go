@@ -1,0 +1,7 @@
+package storetest
+
+import (
+	_ "testing"
+
+	_ "example.org/m/core"
+)

@@ -1,0 +1,4 @@
+// Package web may.
+package web
+
+import _ "net/http"

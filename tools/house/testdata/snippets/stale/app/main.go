@@ -1,0 +1,10 @@
+package main
+
+// region body
+func main() {
+	println("new")
+
+	println("newer")
+}
+
+// endregion

@@ -1,0 +1,5 @@
+package storetest
+
+import "time"
+
+func wait() { time.Sleep(time.Second) }

@@ -1,0 +1,5 @@
+package a
+
+import "time"
+
+func wait() { time.Sleep(time.Second) }

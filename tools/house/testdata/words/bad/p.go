@@ -1,0 +1,9 @@
+// Package p, see docs/gone.md.
+package p
+
+/*
+	line one
+
+FIXME line two
+*/
+var s = 1

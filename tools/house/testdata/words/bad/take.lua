@@ -1,0 +1,2 @@
+-- XXX why?
+return 1
