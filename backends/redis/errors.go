@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -77,12 +76,6 @@ func refusal(err error) (kind error, again bool) {
 		}
 	}
 	return nil, false
-}
-
-// unsent tells whether the command can not have reached a server.
-func unsent(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial"
 }
 
 // kindOf names what went wrong in a call that failed.
