@@ -59,6 +59,7 @@ var refusals = []struct {
 	{"max number of clients", ErrConfig, false},
 	{"DENIED", ErrConfig, false},
 	{"AUTH", ErrConfig, false},
+	{"The user executing the script can't run", ErrConfig, false},
 }
 
 // refusal is what a reply proves, if it proves that nothing was done.

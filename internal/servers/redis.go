@@ -22,6 +22,21 @@ func Redis(tb TB, args ...string) *Server {
 	return s
 }
 
+// RedisUnready is Redis for a server that nobody may ask whether it is ready:
+// one that demands a password.
+func RedisUnready(tb TB, args ...string) *Server {
+	tb.Helper()
+	s := startRedis(tb, freeAddr(tb, 0), args...)
+	until(tb, "redis-server on "+s.addr+" does not listen", func() error {
+		c, err := net.DialTimeout("tcp", s.addr, time.Second)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err
+	})
+	return s
+}
+
 func startRedis(tb TB, addr string, args ...string) *Server {
 	tb.Helper()
 	dir := tb.TempDir()

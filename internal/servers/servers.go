@@ -7,6 +7,7 @@ package servers
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -132,33 +133,30 @@ func pause() { <-time.After(10 * time.Millisecond) }
 // given are the ports that this process gave out, so that none is given twice.
 var given sync.Map
 
+// Ports come from below the range that the system dials from: a client that dials
+// a port of that range while its server is down can meet itself, and hold it.
+const lowestPort, highestPort = 10000, 20000
+
 // freeAddr is a loopback address that nobody listens on. With a distance, the
 // port so much higher is free, too.
 func freeAddr(tb TB, distance int) string {
 	tb.Helper()
 	for range 1000 {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatalf("servers: %v", err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		_ = l.Close()
-		if _, used := given.LoadOrStore(port, true); used {
-			continue
-		}
-		if distance == 0 {
-			return fmt.Sprintf("127.0.0.1:%d", port)
-		}
-		if port+distance > 65535 {
-			continue
-		}
-		if l, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port+distance)); err == nil {
-			_ = l.Close()
+		port := lowestPort + rand.IntN(highestPort-lowestPort)
+		if _, used := given.LoadOrStore(port, true); !used && free(port) && free(port+distance) {
 			return fmt.Sprintf("127.0.0.1:%d", port)
 		}
 	}
 	tb.Fatalf("servers: no free port")
 	return ""
+}
+
+func free(port int) bool {
+	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
 }
 
 func tail(b []byte, n int) string {

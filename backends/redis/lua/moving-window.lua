@@ -63,24 +63,29 @@ end
 local n = math.min($cost, $limit)
 if n > 0 then
   local ends = px(@at + $window)
-  redis.call('PEXPIRE', @key, ends) -- first: a server that forbids it lets nothing be written
-  local kept, excess = @used, @used + n - $limit
   if not @newest then
+    -- A list can not be made with its time to live in one command. So the server
+    -- may first object to both: the one for want of memory, the other forbidden.
+    redis.call('RPUSHX', @key, '0')
+    redis.call('PEXPIRE', @key, ends)
     redis.call('RPUSH', @key, '0', '0')
-  elseif @used == 0 or excess >= @used then
-    kept = 0
-    redis.call('LTRIM', @key, -2, -1)
-  elseif excess > 0 then
-    redis.call('LTRIM', @key, 2 * seek(@key, @first - 1, 2, @base + excess) - 2, -1)
-    redis.call('LSET', @key, 1, string.format('%d', @base + excess))
-  elseif @first > 1 then
-    redis.call('LTRIM', @key, 2 * @first - 2, -1)
   end
+  local excess = @used + n - $limit
+  local emptied = @used == 0 or excess >= @used
   local total = room(@key, @total or 0, n)
-  if kept > 0 and @newest == @at then
+  local base = @base + total - (@total or 0)
+  if @newest == @at and not emptied then
     redis.call('LSET', @key, -1, string.format('%d', total + n))
   else
     redis.call('RPUSH', @key, string.format('%d', @at), string.format('%d', total + n))
   end
-  if not @newest then redis.call('PEXPIRE', @key, ends) end
+  if emptied then
+    redis.call('LTRIM', @key, -4, -1)
+  elseif excess > 0 then
+    redis.call('LTRIM', @key, 2 * seek(@key, @first - 1, 2, base + excess) - 2, -1)
+    redis.call('LSET', @key, 1, string.format('%d', base + excess))
+  elseif @first > 1 then
+    redis.call('LTRIM', @key, 2 * @first - 2, -1)
+  end
+  redis.call('PEXPIRE', @key, ends)
 end

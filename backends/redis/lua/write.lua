@@ -22,7 +22,10 @@ for i, key in ipairs(KEYS) do
   elseif kind == 's' then
     redis.call('SET', key, string.sub(value, 2), 'PX', ttl)
   elseif kind == 'l' then
-    redis.call('PEXPIRE', key, ttl) -- first: a server that forbids it lets nothing be written
+    -- First what the server may object to: want of memory, a command forbidden.
+    local head = redis.call('LINDEX', key, 0)
+    if head then redis.call('LSET', key, 0, head) else redis.call('RPUSHX', key, '0') end
+    redis.call('PEXPIRE', key, ttl)
     redis.call('DEL', key)
     for word in string.gmatch(value, '%d+') do redis.call('RPUSH', key, word) end
     redis.call('PEXPIRE', key, ttl)
