@@ -16,9 +16,6 @@ type noRetry struct{ *redis.Cmd }
 
 func (noRetry) NoRetry() bool { return true }
 
-// tries is how often a command is sent at most that servers refuse for now.
-const tries = 8
-
 // deadline is the context of one operation. It ends with the time-out or the
 // caller's own deadline, but not with the caller: who hangs up after the charge
 // was sent must not make it look as if the store had failed.
@@ -48,7 +45,7 @@ func (b *Backend) eval(ctx context.Context, p *program, keys []string, args []an
 		if err == nil {
 			return reply, nil
 		}
-		if _, again := refusal(err); !again || try == tries-1 || !sleep(ctx, time.Millisecond<<min(try, 3)) {
+		if _, tries := refusal(err); try+1 >= tries || !sleep(ctx, time.Millisecond<<min(try, 3)) {
 			return nil, err
 		}
 	}

@@ -35,37 +35,40 @@ var (
 	ErrContention = fmt.Errorf("cells changed again and again: %w", core.ErrUnavailable)
 )
 
+// unbounded is for replies that only the time-out ends.
+const unbounded = 1 << 30
+
 // refusals are replies after which nothing was done, by their first word.
 var refusals = []struct {
 	prefix string
 	kind   error
-	again  bool // worth another try, at once
+	tries  int // how often a command is sent that gets this reply
 }{
-	{"READONLY", ErrReadOnly, true},
-	{"LOADING", ErrReadOnly, true},
-	{"MASTERDOWN", ErrReadOnly, true},
-	{"CLUSTERDOWN", ErrReadOnly, true},
-	{"TRYAGAIN", ErrReadOnly, true},
-	{"MOVED", ErrReadOnly, true},
-	{"ASK", ErrReadOnly, true},
-	{"NOREPLICAS", ErrReadOnly, false},
-	{"BUSY", ErrBusy, false},
-	{"OOM", ErrOutOfMemory, false},
-	{"NOAUTH", ErrConfig, false},
-	{"WRONGPASS", ErrConfig, false},
-	{"NOPERM", ErrConfig, false},
-	{"NOSCRIPT", ErrConfig, false},
-	{"unknown command", ErrConfig, false},
-	{"max number of clients", ErrConfig, false},
-	{"DENIED", ErrConfig, false},
-	{"AUTH", ErrConfig, false},
-	{"The user executing the script can't run", ErrConfig, false},
+	{"TRYAGAIN", ErrReadOnly, unbounded}, // a slot is on its way
+	{"MOVED", ErrReadOnly, unbounded},
+	{"ASK", ErrReadOnly, unbounded},
+	{"READONLY", ErrReadOnly, 4},
+	{"LOADING", ErrReadOnly, 4},
+	{"MASTERDOWN", ErrReadOnly, 4},
+	{"CLUSTERDOWN", ErrReadOnly, 4},
+	{"NOREPLICAS", ErrReadOnly, 1},
+	{"BUSY", ErrBusy, 1},
+	{"OOM", ErrOutOfMemory, 1},
+	{"NOAUTH", ErrConfig, 1},
+	{"WRONGPASS", ErrConfig, 1},
+	{"NOPERM", ErrConfig, 1},
+	{"NOSCRIPT", ErrConfig, 1},
+	{"unknown command", ErrConfig, 1},
+	{"max number of clients", ErrConfig, 1},
+	{"DENIED", ErrConfig, 1},
+	{"AUTH", ErrConfig, 1},
+	{"The user executing the script can't run", ErrConfig, 1},
 }
 
 // refusal is what a reply proves, if it proves that nothing was done.
-func refusal(err error) (kind error, again bool) {
+func refusal(err error) (kind error, tries int) {
 	if _, ok := errors.AsType[redis.Error](err); !ok {
-		return nil, false
+		return nil, 1
 	}
 	text := err.Error()
 	for _, r := range refusals {
@@ -73,10 +76,10 @@ func refusal(err error) (kind error, again bool) {
 		// (call to f_...): @user_script:12: -OOM command not allowed ...".
 		if redis.HasErrorPrefix(err, r.prefix) || strings.Contains(text, ": -"+r.prefix+" ") ||
 			strings.HasPrefix(text, "ERR "+r.prefix) {
-			return r.kind, r.again
+			return r.kind, r.tries
 		}
 	}
-	return nil, false
+	return nil, 1
 }
 
 // kindOf names what went wrong in a call that failed.

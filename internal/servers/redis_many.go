@@ -35,7 +35,7 @@ func RedisCluster(tb TB) *Cluster {
 		addr := freeAddr(tb, busDistance)
 		_, port, _ := net.SplitHostPort(addr)
 		c.Nodes = append(c.Nodes, startRedis(tb, addr, "--cluster-enabled", "yes",
-			"--cluster-config-file", "nodes-"+port+".conf", "--cluster-node-timeout", "1000",
+			"--cluster-config-file", "nodes-"+port+".conf", "--cluster-node-timeout", "2000",
 			"--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
 			"--cluster-require-full-coverage", "no"))
 	}

@@ -101,6 +101,9 @@ func (s *Server) Kill() {
 	s.cmd = nil
 }
 
+// Running tells whether the server was started and not killed since.
+func (s *Server) Running() bool { return s.cmd != nil }
+
 // Freeze stops the server in its tracks: connections stay open and nothing is
 // answered, until Thaw.
 func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
