@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -35,7 +36,7 @@ func RedisCluster(tb TB) *Cluster {
 		addr := freeAddr(tb, busDistance)
 		_, port, _ := net.SplitHostPort(addr)
 		c.Nodes = append(c.Nodes, startRedis(tb, addr, "--cluster-enabled", "yes",
-			"--cluster-config-file", "nodes-"+port+".conf", "--cluster-node-timeout", "2000",
+			"--cluster-config-file", "nodes-"+port+".conf", "--cluster-node-timeout", "15000",
 			"--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
 			"--cluster-require-full-coverage", "no"))
 	}
@@ -48,10 +49,17 @@ func RedisCluster(tb TB) *Cluster {
 	}
 	args := append([]string{"--cluster", "create"}, c.Addrs()...)
 	args = append(args, "--cluster-replicas", "1", "--cluster-yes")
-	if out, err := exec.Command(cli, args...).CombinedOutput(); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, cli, args...).CombinedOutput(); err != nil {
 		tb.Fatalf("redis-cli --cluster create: %v\n%s", err, out)
 	}
 	c.WaitOK(tb)
+	for _, n := range c.Nodes {
+		// Not before: nodes that do not meet within this time on a busy machine
+		// forget each other, and redis-cli would wait for ever.
+		n.Do("CONFIG", "SET", "cluster-node-timeout", "2000")
+	}
 	return c
 }
 
