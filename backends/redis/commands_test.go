@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,36 +49,54 @@ func TestOneCommandPerDecision(t *testing.T) {
 	}
 }
 
-// Who hangs up after the call has begun pays: the charge is made and reported.
+// Who hangs up after the call has begun pays: the charge is made and reported,
+// even where the call still waits for a connection.
 func TestHangingUpDoesNotCancelTheCharge(t *testing.T) {
 	s := servers.Redis(t)
-	b := on(t, s)
-	a := asking(t, core.GCRA{}, 10, time.Minute)
+	b := over(t, &redis.Options{Addr: s.Addr(), PoolSize: 1})
+	a := asking(t, core.GCRA{}, 10, 24*time.Hour)
 	if _, err := take(b, 0, a); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	cancellable, cancel := context.WithCancel(context.Background())
+	ctx := looked{cancellable, new(atomic.Int64)}
 	s.Freeze()
 	type answer struct {
 		v   core.Verdict
 		err error
 	}
 	done := make(chan answer)
-	go func() {
-		out := make([]core.Verdict, 1)
-		_, err := b.Take(ctx, 0, []core.Ask{a}, out)
-		done <- answer{out[0], err}
-	}()
-	for sent := b.client.PoolStats().Hits; b.client.PoolStats().Hits == sent; { // it has its connection
+	for range 2 { // one has the connection, one waits for it
+		go func() {
+			out := make([]core.Verdict, 1)
+			_, err := b.Take(ctx, 0, []core.Ask{a}, out)
+			done <- answer{out[0], err}
+		}()
 	}
+	eventually(t, func() bool { return ctx.n.Load() >= 2 })
 	cancel()
 	s.Thaw()
-	if got := <-done; got.err != nil || !got.v.Charged {
-		t.Errorf("%+v, %v", got.v, got.err)
+	for range 2 {
+		if got := <-done; got.err != nil || !got.v.Charged {
+			t.Errorf("%+v, %v", got.v, got.err)
+		}
 	}
-	if n := units(t, b, a); n != 2 {
+	if n := units(t, b, a); n != 3 {
 		t.Errorf("%d units", n)
 	}
+}
+
+// looked is a context that counts how often it was asked whether it is done: once
+// by each call that begins.
+type looked struct {
+	context.Context
+	n *atomic.Int64
+}
+
+func (c looked) Err() error {
+	err := c.Context.Err()
+	c.n.Add(1)
+	return err
 }
 
 // The caller's own deadline counts where it is earlier.

@@ -337,6 +337,7 @@ func TestFault_A15(t *testing.T) {
 				s.Do(append([]string{put[0], name}, put[1:]...)...)
 				before := s.Do("DUMP", name)
 				first, last := asking(t, five[(i+1)%5], 10, time.Hour), asking(t, five[(i+2)%5], 10, time.Hour)
+				first.When, last.When = core.When(i%3), core.When((i+2)%3) // what is broken is no refusal either
 				alone := asking(t, strategy, 10, time.Hour)
 				alone.Group = 1
 				asks, out := []core.Ask{first, foreign, last, alone}, make([]core.Verdict, 4)
