@@ -45,7 +45,7 @@ func (b *Backend) eval(ctx context.Context, p *program, keys []string, args []an
 		if err == nil {
 			return reply, nil
 		}
-		if _, tries := refusal(err); try+1 >= tries || !sleep(ctx, time.Millisecond<<min(try, 3)) {
+		if tries, _ := refusal(err); try+1 >= tries || !sleep(ctx, time.Millisecond<<min(try, 3)) {
 			return nil, err
 		}
 	}

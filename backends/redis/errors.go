@@ -65,10 +65,11 @@ var refusals = []struct {
 	{"The user executing the script can't run", ErrConfig, 1},
 }
 
-// refusal is what a reply proves, if it proves that nothing was done.
-func refusal(err error) (kind error, tries int) {
+// refusal is what a reply proves, if it proves that nothing was done, and how
+// often a command that gets it is sent.
+func refusal(err error) (tries int, kind error) {
 	if _, ok := errors.AsType[redis.Error](err); !ok {
-		return nil, 1
+		return 1, nil
 	}
 	text := err.Error()
 	for _, r := range refusals {
@@ -76,15 +77,15 @@ func refusal(err error) (kind error, tries int) {
 		// (call to f_...): @user_script:12: -OOM command not allowed ...".
 		if redis.HasErrorPrefix(err, r.prefix) || strings.Contains(text, ": -"+r.prefix+" ") ||
 			strings.HasPrefix(text, "ERR "+r.prefix) {
-			return r.kind, r.tries
+			return r.tries, r.kind
 		}
 	}
-	return nil, 1
+	return 1, nil
 }
 
 // kindOf names what went wrong in a call that failed.
 func (b *Backend) kindOf(err error) error {
-	if kind, _ := refusal(err); kind != nil {
+	if _, kind := refusal(err); kind != nil {
 		return kind
 	}
 	switch {
