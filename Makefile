@@ -7,6 +7,7 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
 
 demo: ## watch a Gin application limit real requests
+	@echo "building the demo: the first time takes about a minute"
 	@go run ./examples/demo
 
 test: ## run all tests of all modules, installing the servers they need; FLAGS="-race -run Name" go to go test

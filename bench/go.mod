@@ -11,6 +11,8 @@ require (
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/sethvargo/go-limiter v0.7.1
 	github.com/stint-go/stint v0.0.0
+	github.com/stint-go/stint/adapters/echo v0.0.0
+	github.com/stint-go/stint/adapters/fiber v0.0.0
 	github.com/stint-go/stint/adapters/gin v0.0.0
 	github.com/throttled/throttled/v2 v2.15.0
 	github.com/ulule/limiter/v3 v3.11.2
@@ -71,5 +73,7 @@ require (
 
 replace (
 	github.com/stint-go/stint => ..
+	github.com/stint-go/stint/adapters/echo => ../adapters/echo
+	github.com/stint-go/stint/adapters/fiber => ../adapters/fiber
 	github.com/stint-go/stint/adapters/gin => ../adapters/gin
 )

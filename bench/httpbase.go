@@ -99,6 +99,7 @@ func fiberHTTP(mw func() fiber.Handler) func() Client {
 	return func() Client {
 		c := new(fasthttp.RequestCtx)
 		c.Request.SetRequestURI("/x")
+		c.Request.Header.SetMethod("GET") // a server has read one; otherwise fasthttp makes it, each time
 		return func(ip int) int {
 			c.SetRemoteAddr(netAddrs[ip])
 			h(c)

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-chi/httprate"
 )
@@ -15,6 +16,9 @@ func init() {
 		return DeciderFunc(func(k string) bool { return !l.OnLimit(w, r, k) })
 	}})
 	HTTPPeers = append(HTTPPeers, HTTPPeer{"nethttp", "httprate", func(q Quota) func() Client {
-		return netHTTP(httprate.LimitByIP(q.N, q.Per))
+		return netHTTP(httprate.LimitBy(q.N, q.Per, func(r *http.Request) (string, error) { return httprate.CanonicalizeIP(peer(r)), nil }))
 	}})
 }
+
+// peer is the address without the port, which is all that httprate.KeyByIP took.
+func peer(r *http.Request) string { return r.RemoteAddr[:strings.LastIndexByte(r.RemoteAddr, ':')] }

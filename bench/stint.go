@@ -5,21 +5,44 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+	"github.com/gofiber/fiber/v2"
+	"github.com/labstack/echo/v4"
 
+	echolimit "github.com/stint-go/stint/adapters/echo"
+	fiberlimit "github.com/stint-go/stint/adapters/fiber"
 	ginlimit "github.com/stint-go/stint/adapters/gin"
 	httplimit "github.com/stint-go/stint/adapters/http"
 	"github.com/stint-go/stint/backends/memory"
 	"github.com/stint-go/stint/core"
 )
 
-// stint is this library under one policy. The quota's size is cut to what a
-// rate may be: 2^31 per minute still admits more than a benchmark can send.
-func stint(q Quota, s core.Strategy) *core.Limiter {
-	rate := core.Rate{Limit: min(int64(q.N), core.MaxLimit), Window: q.Per}
-	return must(core.New(core.Config{
+// stint is this library under one policy.
+func stint(q Quota, s core.Strategy, headers ...core.Headers) *core.Limiter {
+	rate, s := open(q, s)
+	c := core.Config{
 		Backend:  memory.New(),
 		Policies: []core.Policy{{Name: "api", Rates: core.Rates{rate}, Strategy: s}},
-	}))
+	}
+	for _, h := range headers {
+		c.Headers |= h
+	}
+	return must(core.New(c))
+}
+
+// open is the quota as a rate. One that is larger than a rate may be is cut to
+// what still admits more than a benchmark can send: 2^31 units at once and a
+// million a second in GCRA, 2^31 a minute elsewhere.
+func open(q Quota, s core.Strategy) (core.Rate, core.Strategy) {
+	rate := core.Rate{Limit: int64(q.N), Window: q.Per}
+	if rate.Limit <= core.MaxLimit {
+		return rate, s
+	}
+	rate.Limit = core.MaxLimit
+	if _, ok := s.(core.GCRA); ok {
+		rate.Limit = q.Per.Microseconds()
+		s = core.GCRA{Burst: core.MaxLimit}
+	}
+	return rate, s
 }
 
 // stintMemory asks for a ready key, as peers are asked for a string.
@@ -45,6 +68,15 @@ func init() {
 		}},
 		HTTPPeer{"gin", "stint", func(q Quota) func() Client {
 			return ginHTTP(func() gin.HandlerFunc { return ginlimit.New(stint(q, core.GCRA{})) })
+		}},
+		HTTPPeer{"echo", "stint", func(q Quota) func() Client {
+			return echoHTTP(func() echo.MiddlewareFunc { return echolimit.New(stint(q, core.GCRA{})) })
+		}},
+		HTTPPeer{"echo", "stint-nofields", func(q Quota) func() Client {
+			return echoHTTP(func() echo.MiddlewareFunc { return echolimit.New(stint(q, core.GCRA{}, core.HeadersNone)) })
+		}},
+		HTTPPeer{"fiber", "stint", func(q Quota) func() Client {
+			return fiberHTTP(func() fiber.Handler { return fiberlimit.New(stint(q, core.GCRA{})) })
 		}},
 	)
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 )
 
 // The kinds of error a backend answers, to be tested with errors.Is.
@@ -68,9 +69,22 @@ type Backend interface {
 }
 
 // A SingleTaker is a Backend inside the process that has a shorter way for the
-// commonest case, one decision of one ask: TakeOne does what Take does, waits for
-// nothing, and so takes no context. All goes by value, so that nothing is moved
-// to the heap. The Limiter looks for it once.
+// commonest case: a decision of one hard ask that will not be settled later.
+// TakeOne does what Take does, waits for nothing, and so takes no context. All
+// that goes in and out fits the registers: on this way, moving structs through
+// memory costs more than deciding. The Limiter looks for it once.
 type SingleTaker interface {
-	TakeOne(at int64, ask Ask) (v Verdict, now int64, err error)
+	// Seeds are those of the prints that TakeOne takes. They never change.
+	Seeds() *[2]maphash.Seed
+	// TakeOne decides one ask; key is the print of its key under Seeds. The space
+	// has no phase function of its own (Space.OwnPhase).
+	TakeOne(at int64, space *Space, rule Rule, key Print, cost int64, when When) (Outcome, error)
+}
+
+// An Outcome is a Verdict without its receipt: the Judgement, whether it was
+// Charged, and the instant of the decision, Now.
+type Outcome struct {
+	Judgement
+	Charged bool
+	Now     int64
 }

@@ -29,12 +29,16 @@ const DefaultBodyLimit = 64 << 10
 // original did, and closes the original. head must not be changed. It serves
 // the adapters of the net/http family; a nil body is an empty one.
 //
+// length is the request's Content-Length, -1 where it says none: a body of which
+// nothing is left, because a handler has read it before, is broken, as it would
+// pass for one without fields. (Of a chunked body nobody can tell.)
+//
 // A longer body is ErrBodyTooLarge, a failing one ErrBodyBroken wrapping the
 // cause. head is nil then, restored is complete even so. Never more than
 // limit+1 bytes are read ahead.
-func PeekBody(body io.ReadCloser, limit int) (head []byte, restored io.ReadCloser, err error) {
+func PeekBody(body io.ReadCloser, length int64, limit int) (head []byte, restored io.ReadCloser, err error) {
 	if body == nil {
-		return nil, nil, nil
+		return nil, nil, drained(0, length)
 	}
 	limit = min(max(limit, 0), math.MaxInt-1)
 	head, err = io.ReadAll(io.LimitReader(body, int64(limit)+1))
@@ -45,11 +49,23 @@ func PeekBody(body io.ReadCloser, limit int) (head []byte, restored io.ReadClose
 	switch {
 	case len(head) > limit:
 		return nil, p, ErrBodyTooLarge
+	case err != nil && err.Error() == "http: request body too large": // http.MaxBytesError
+		return nil, p, fmt.Errorf("%w: %w", ErrBodyTooLarge, err)
 	case err != nil:
 		return nil, p, fmt.Errorf("%w: %w", ErrBodyBroken, err)
 	}
 	p.rest = failingReader{io.EOF}
+	if err := drained(len(head), length); err != nil {
+		return nil, p, err
+	}
 	return head, p, nil
+}
+
+func drained(left int, length int64) error {
+	if left == 0 && length > 0 {
+		return fmt.Errorf("%w: nothing of its %d bytes is left to read", ErrBodyBroken, length)
+	}
+	return nil
 }
 
 // A peekedBody reads what was read ahead, then the rest.

@@ -43,7 +43,7 @@ func checkPeek(t *testing.T, data []byte, limit int, fail error, wrap func(io.Re
 		src = io.MultiReader(src, &failingOnce{fail})
 	}
 	body := &closeCounter{Reader: wrap(src)}
-	head, restored, err := PeekBody(body, limit)
+	head, restored, err := PeekBody(body, -1, limit)
 	switch {
 	case len(data) > limit:
 		if !errors.Is(err, ErrBodyTooLarge) || head != nil {
@@ -80,13 +80,13 @@ func TestPeekBodyLeavesTheBody(t *testing.T) {
 			}
 		}
 	}
-	if head, body, err := PeekBody(nil, 10); head != nil || body != nil || err != nil {
+	if head, body, err := PeekBody(nil, -1, 10); head != nil || body != nil || err != nil {
 		t.Error("a nil body is not an empty one")
 	}
-	if _, body, err := PeekBody(io.NopCloser(strings.NewReader("x")), -5); !errors.Is(err, ErrBodyTooLarge) || body == nil {
+	if _, body, err := PeekBody(io.NopCloser(strings.NewReader("x")), -1, -5); !errors.Is(err, ErrBodyTooLarge) || body == nil {
 		t.Error("a negative limit admits something")
 	}
-	if _, _, err := PeekBody(io.NopCloser(strings.NewReader("x")), int(^uint(0)>>1)); err != nil {
+	if _, _, err := PeekBody(io.NopCloser(strings.NewReader("x")), -1, int(^uint(0)>>1)); err != nil {
 		t.Error(err)
 	}
 }
@@ -355,5 +355,22 @@ func checkJSONScalar(t *testing.T, raw json.RawMessage, got string) {
 		}
 	default:
 		t.Fatalf("%s: %q for an object or array", raw, got)
+	}
+}
+
+func TestABodyThatWasReadBeforeIsBroken(t *testing.T) {
+	for _, tc := range []struct {
+		left   string
+		length int64
+		broken bool
+	}{{"user=a", 6, false}, {"", 0, false}, {"", -1, false}, {"", 6, true}, {"=a", 6, false}} {
+		head, body, err := PeekBody(io.NopCloser(strings.NewReader(tc.left)), tc.length, 10)
+		rest, _ := io.ReadAll(body)
+		if errors.Is(err, ErrBodyBroken) != tc.broken || string(rest) != tc.left || !tc.broken && string(head) != tc.left {
+			t.Errorf("%q of %d bytes: head %q, error %v, then reads %q", tc.left, tc.length, head, err, rest)
+		}
+	}
+	if _, _, err := PeekBody(nil, 3, 10); !errors.Is(err, ErrBodyBroken) {
+		t.Errorf("no body of 3 bytes: error %v", err)
 	}
 }

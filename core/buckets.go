@@ -127,7 +127,7 @@ func (r *bucketRule) end(s State, live []int64, now, phase int64) int64 {
 // gone is the instant from which on a bucket of that end no longer counts.
 func (r *bucketRule) gone(end int64) int64 { return end + int64(r.counters-1)*r.precision }
 
-func (r *bucketRule) Decide(s State, now, phase, cost int64) (v Verdict) {
+func (r *bucketRule) Decide(s State, now, phase, cost int64) (v Judgement) {
 	if r.limit == 0 {
 		return refuseAll()
 	}

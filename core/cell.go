@@ -4,18 +4,20 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"strconv"
+	"strings"
 )
 
 // A Space is the set of cells of one policy, window and shape: everything of a
 // cell's name but the key. It is made once per rate and policy, is immutable and
 // safe for concurrent use. Two Spaces of equal content name the same cells.
 type Space struct {
-	policy string
-	window int64
-	shape  string
-	id     [2]uint64
-	naming *Naming
-	phase  func(Cell) int64
+	policy    string
+	window    int64
+	shape     string
+	id        Print
+	naming    *Naming
+	phase     func(Cell) int64
+	staggered bool
 }
 
 // spaceSeed makes Space.ID the same for equal content within this process.
@@ -29,13 +31,14 @@ func NewSpace(policy string, window int64, shape string, naming *Naming, phase f
 	if naming == nil {
 		naming = new(Naming)
 	}
-	s := &Space{policy: policy, window: window, shape: shape, naming: naming, phase: phase}
+	s := &Space{policy: policy, window: window, shape: shape, naming: naming, phase: phase,
+		staggered: strings.HasSuffix(shape, "-staggered")}
 	b := binary.AppendUvarint(nil, uint64(len(policy)))
 	b = append(b, policy...)
 	b = strconv.AppendInt(b, window, 10)
 	b = append(b, ' ')
 	b = append(b, shape...)
-	s.id = [2]uint64{maphash.Bytes(spaceSeed[0], b), maphash.Bytes(spaceSeed[1], b)}
+	s.id = Print{maphash.Bytes(spaceSeed[0], b), maphash.Bytes(spaceSeed[1], b)}
 	return s
 }
 
@@ -44,9 +47,20 @@ func (s *Space) Policy() string { return s.policy }
 func (s *Space) Window() int64  { return s.window }
 func (s *Space) Shape() string  { return s.shape }
 
-// ID is a fingerprint of policy, window and shape under a seed of this process:
-// for backends inside it, to be mixed into the hash of the key.
-func (s *Space) ID() [2]uint64 { return s.id }
+// ID is a print of policy, window and shape under a seed of this process: for
+// backends inside it, to be mixed into that of the key.
+func (s *Space) ID() Print { return s.id }
+
+// OwnPhase reports whether the space has a phase function of its own.
+func (s *Space) OwnPhase() bool { return s.phase != nil }
+
+// Phase is Cell.Phase for a space without a phase function of its own.
+func (s *Space) Phase(hash uint64) int64 {
+	if !s.staggered {
+		return 0
+	}
+	return int64(hash % uint64(s.window))
+}
 
 // A Cell is the address of one counter: a space and the key of one identity.
 type Cell struct {
@@ -56,12 +70,13 @@ type Cell struct {
 
 // Phase is the offset of the cell's windows from the Unix epoch, in [0, window):
 // hash mod window, where hash is 64 well mixed bits of the backend's own name of
-// the cell, or what Config.Phase says. Rules that are not staggered ignore it.
+// the cell, or what Config.Phase says. It is 0 for shapes that do not end in
+// "-staggered": nobody would look at it.
 func (c *Cell) Phase(hash uint64) int64 {
-	if c.Space.phase != nil {
+	if c.Space.phase != nil && c.Space.staggered {
 		return mod(c.Space.phase(*c), c.Space.window)
 	}
-	return int64(hash % uint64(c.Space.window))
+	return c.Space.Phase(hash)
 }
 
 // mod is the remainder in [0, n).

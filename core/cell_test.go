@@ -36,6 +36,10 @@ func (c *counter) reclaim(now int64) {
 }
 
 func (c *counter) peek(now, cost int64) Verdict {
+	return Verdict{Judgement: c.judge(now, cost)}
+}
+
+func (c *counter) judge(now, cost int64) Judgement {
 	return c.rule.Decide(c.state, now, c.phase, cost)
 }
 

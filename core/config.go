@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/netip"
 	"reflect"
@@ -36,6 +37,8 @@ type Config struct {
 	// Secret makes the names of cells in a store outside the process
 	// unguessable. Without it they are pseudonyms that anyone can recompute.
 	Secret []byte
+	// Prefix begins the names of cells in such a store; "" is "rl:".
+	Prefix string
 	// Digest replaces the hash of keys in such a store.
 	Digest func(key []byte) [16]byte
 	// BodyLimit is how much of a body is read for keys in it; 0 is 64 KiB.
@@ -81,7 +84,7 @@ func New(c Config) (*Limiter, error) {
 	if isNil(c.Backend) {
 		bad("no backend: set Config.Backend, for example to memory.New()")
 	} else {
-		l.single, _ = c.Backend.(SingleTaker)
+		l.setSingle()
 	}
 	if len(c.Policies) == 0 {
 		bad("no policies: add at least one to Config.Policies")
@@ -89,13 +92,16 @@ func New(c Config) (*Limiter, error) {
 	if l.headers == 0 {
 		l.headers = HeadersDraft10
 	}
+	if l.headers > HeadersDraft10|HeadersLegacy|HeadersNone {
+		bad("headers %d: combine HeadersDraft10 and HeadersLegacy, or use HeadersNone", l.headers)
+	}
 	if l.headers&HeadersNone != 0 && l.headers != HeadersNone {
 		bad("HeadersNone can not be combined with other header fields")
 	}
 	if c.BodyLimit < 0 {
 		bad("body limit %d: write the number of bytes, or 0 for 64 KiB", c.BodyLimit)
 	}
-	naming, err := NewNaming(Naming{Secret: c.Secret, Digest: c.Digest})
+	naming, err := NewNaming(Naming{Prefix: c.Prefix, Secret: c.Secret, Digest: c.Digest})
 	add("", err)
 	l.env, err = newRequestEnv(&c)
 	add("", err)
@@ -111,11 +117,30 @@ func New(c Config) (*Limiter, error) {
 		l.policies = append(l.policies, p)
 		l.keep = l.keep || c.KeepDecision || c.Policies[i].Mode == Annotate
 	}
+	for item, policy := range l.ambiguous() {
+		bad("policy %q: its rate is called %q in the header fields, as another one is: rename the policy", policy, item)
+	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	l.start()
 	return l, nil
+}
+
+// ambiguous yields the names in the header fields that two policies share, as
+// "api-1m" may be a policy and the rate per minute of "api".
+func (l *Limiter) ambiguous() iter.Seq2[string, string] {
+	return func(yield func(item, policy string) bool) {
+		first := map[string]*policy{}
+		for _, p := range l.policies {
+			for _, q := range p.quotas {
+				if other := first[q.item]; other != nil && other.name != p.name && !yield(q.item, p.name) {
+					return
+				}
+				first[q.item] = p
+			}
+		}
+	}
 }
 
 // complaintsIn are the single complaints that err joins, without their prefix.
@@ -164,10 +189,33 @@ func (p *policy) setHooks(h Hooks) error {
 	p.hooks = h
 	p.coster, _ = h.(Coster)
 	p.observer, _ = h.(DenialObserver)
+	p.recorder, _ = h.(DenialRecorder)
+	return p.missedAbility(h)
+}
+
+// missedAbility finds methods that a hook has on its pointer only, while its
+// value was passed: they would never be called, and silently so.
+func (p *policy) missedAbility(h Hooks) error {
+	pointer := reflect.PointerTo(reflect.TypeOf(h))
+	for ability, has := range map[reflect.Type]bool{
+		reflect.TypeFor[Coster]():         p.coster != nil,
+		reflect.TypeFor[DenialObserver](): p.observer != nil,
+		reflect.TypeFor[DenialRecorder](): p.recorder != nil,
+	} {
+		if !has && pointer.Implements(ability) {
+			return fmt.Errorf("hooks: only *%T is a %s: pass a pointer", h, ability.Name())
+		}
+	}
 	return nil
 }
 
 func (p *policy) setMethods(in *Policy) error {
+	if in.Methods != nil && len(in.Methods) == 0 {
+		return errors.New("Methods is empty: the policy would never apply; leave it nil for all methods")
+	}
+	if slices.Contains(in.Except, "") {
+		return errors.New("an empty template in Except: it would exempt all requests whose route is not known")
+	}
 	for _, m := range in.Methods {
 		if m == "" || m != strings.ToUpper(m) || strings.ContainsAny(m, " \t,") {
 			return fmt.Errorf("method %q: write methods in capitals, one per element, as in []string{\"POST\"} or core.Unsafe", m)

@@ -28,6 +28,11 @@ func TestEveryProblemOfAConfigurationIsInOneError(t *testing.T) {
 			{Name: "nothing"},
 			{Name: "hooks", Rate: "10/m", Hooks: nilHooks},
 			{Name: "method", Rate: "10/m", Methods: []string{"post"}},
+			{Name: "empty-methods", Rate: "10/m", Methods: []string{}},
+			{Name: "except", Rate: "10/m", Except: []string{"/a", ""}},
+			{Name: "twin", Rate: "1/m; 1/h"},
+			{Name: "twin-1m", Rate: "1/m"},
+			{Name: "value", Rate: "10/m", Hooks: byPointer{}},
 			{Name: "limit", Rates: core.Rates{{Limit: core.MaxLimit + 1, Window: 1e9}}},
 			{Name: "window", Rates: core.Rates{{Limit: 1, Window: 367 * 24 * 3600e9}}},
 		},
@@ -43,7 +48,7 @@ func TestEveryProblemOfAConfigurationIsInOneError(t *testing.T) {
 	for _, want := range []string{
 		"no backend", `policy "": no name`, `policy "a b"`, `policy "twice": the name is used twice`,
 		`policy "rate"`, `policy "windows"`, `policy "key"`, `policy "both"`, `policy "cost": cost 11`, `policy "burst": cost 6`,
-		`policy "negative"`, `policy "precision"`, `policy "user"`, `policy "nothing"`, `policy "hooks"`, `policy "method"`,
+		`policy "negative"`, `policy "precision"`, `policy "user"`, `policy "nothing"`, `policy "hooks"`, `policy "method"`, `policy "empty-methods"`, `policy "except"`, `policy "twin-1m": its rate is called "twin-1m"`, `policy "value": hooks: only *core_test.byPointer is a Coster`,
 		`policy "limit"`, `policy "window"`, "33", "-1", "HeadersNone", "body limit",
 	} {
 		n := 0
@@ -75,5 +80,21 @@ func TestGoodConfigurations(t *testing.T) {
 		if _, err := core.New(core.Config{Backend: memory.New(), Policies: []core.Policy{p}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// byPointer is a Coster only where a pointer is passed.
+type byPointer struct{ core.Base }
+
+func (*byPointer) Cost(core.Request) int64 { return 2 }
+
+func TestWrongHeaders(t *testing.T) {
+	c := core.Config{Backend: memory.New(), Policies: []core.Policy{{Name: "a", Rate: "1/m", Hooks: &byPointer{}}}}
+	if _, err := core.New(c); err != nil {
+		t.Error(err)
+	}
+	c.Headers = 64
+	if _, err := core.New(c); err == nil || !strings.Contains(err.Error(), "headers 64") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -23,9 +23,9 @@ type Decision struct {
 	// Limit is the most that can be admitted at once: the rate's limit, or the
 	// burst. Remaining is what would be admitted right now.
 	Limit, Remaining int64
-	// RetryAfter is a promise: wait exactly that long, send a request of the
-	// same cost, and with no other traffic it is admitted. 0 when Allowed;
-	// NoRetry when waiting does not help.
+	// RetryAfter of a policy that is over its limit is a promise: wait exactly
+	// that long, send a request of the same cost, and with no other traffic it is
+	// admitted. 0 unless Limited; NoRetry when waiting does not help.
 	RetryAfter time.Duration
 	// NextAfter is the wait until more than Remaining is admitted; ResetAfter
 	// until nothing that was consumed counts any more.
@@ -57,9 +57,10 @@ type Entry struct {
 
 // entry is an Entry as it is stored: the constant part by reference.
 type entry struct {
-	b       *quota
-	soft    bool
-	verdict Verdict
+	Judgement
+	b    *quota
+	soft bool
+	err  error
 }
 
 // Entries yields one entry per rate and identity, in the order of the policies.
@@ -97,12 +98,11 @@ func (d *Decision) add(e entry) {
 }
 
 func (e *entry) export() Entry {
-	v := &e.verdict
 	return Entry{
 		Policy: e.b.policy.name, Item: e.b.item, Rate: e.b.rate,
-		Allowed: v.OK, Soft: e.soft, Limit: e.b.units, Remaining: v.Remaining,
-		RetryAfter: micros(v.RetryAfter), NextAfter: micros(v.NextAfter), ResetAfter: micros(v.ResetAfter),
-		Err: v.Err,
+		Allowed: e.OK, Soft: e.soft, Limit: e.b.units, Remaining: e.Remaining,
+		RetryAfter: micros(e.RetryAfter), NextAfter: micros(e.NextAfter), ResetAfter: micros(e.ResetAfter),
+		Err: e.err,
 	}
 }
 
@@ -115,13 +115,14 @@ func micros(us int64) time.Duration {
 }
 
 // sum fills the summary from the entries: who speaks for the decision, and
-// whether it admits.
-func (d *Decision) sum() {
+// whether it admits. It reports whether some entry could not be decided.
+func (d *Decision) sum() (broken bool) {
 	d.Allowed = true
 	var speaker *entry
 	for i := range d.len() {
 		e := d.at(i)
-		if !e.verdict.OK {
+		broken = broken || e.err != nil
+		if !e.OK && (e.err == nil || !e.soft) { // what could not be decided annotates nothing
 			d.Limited = true
 			d.Allowed = d.Allowed && e.soft
 		}
@@ -132,14 +133,14 @@ func (d *Decision) sum() {
 	if speaker != nil {
 		d.speak(speaker)
 	}
+	return broken
 }
 
 func (d *Decision) speak(e *entry) {
-	v := &e.verdict
-	d.Policy, d.Limit, d.Remaining = e.b.policy.name, e.b.units, v.Remaining
-	d.NextAfter, d.ResetAfter = micros(v.NextAfter), micros(v.ResetAfter)
-	if !v.OK {
-		d.RetryAfter = micros(v.RetryAfter)
+	d.Policy, d.Limit, d.Remaining = e.b.policy.name, e.b.units, e.Remaining
+	d.NextAfter, d.ResetAfter = micros(e.NextAfter), micros(e.ResetAfter)
+	if !e.OK {
+		d.RetryAfter = micros(e.RetryAfter)
 	}
 }
 
@@ -150,15 +151,15 @@ func (e *entry) outweighs(f *entry) bool {
 	if a, b := e.rank(), f.rank(); a != b {
 		return a > b
 	}
-	if !e.verdict.OK {
-		return e.verdict.RetryAfter > f.verdict.RetryAfter
+	if !e.OK {
+		return e.RetryAfter > f.RetryAfter
 	}
-	return e.verdict.Remaining < f.verdict.Remaining
+	return e.Remaining < f.Remaining
 }
 
 func (e *entry) rank() int {
 	switch {
-	case e.verdict.OK:
+	case e.OK:
 		return 0
 	case e.soft:
 		return 1

@@ -13,7 +13,7 @@ func newRequestEnv(c *Config) (env *requestEnv, err error) {
 	var cutErr error
 	env.cut, cutErr = newIPCut(c.IPv4Prefix, c.IPv6Prefix)
 	if c.Client != nil && (len(c.Proxies) > 0 || c.ProxyHeader != "") {
-		err = errors.Join(err, errors.New("Client is set beside Proxies or ProxyHeader: it replaces both, keep one way"))
+		err = errors.Join(err, errors.New("the function Client is set beside Proxies or ProxyHeader: it replaces both, keep one way"))
 	}
 	return env, errors.Join(err, cutErr)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -34,11 +35,32 @@ func recoverHook(err *error) {
 	if p == nil {
 		return
 	}
-	if e, ok := p.(error); ok && e.Error() == "net/http: abort Handler" {
+	if isAbort(p) {
 		panic(p)
 	}
-	*err = fmt.Errorf("%w: panic: %v", errHook, p)
+	*err = &hookPanic{value: p, stack: debug.Stack()}
 }
+
+// isAbort recognises http.ErrAbortHandler, which core can not import. Even
+// looking at what somebody panicked with may panic.
+func isAbort(p any) (is bool) {
+	defer func() {
+		if recover() != nil {
+			is = false
+		}
+	}()
+	err, ok := p.(error)
+	return ok && err.Error() == "net/http: abort Handler"
+}
+
+// A hookPanic is the panic of a hook.
+type hookPanic struct {
+	value any
+	stack []byte
+}
+
+func (e *hookPanic) Error() string { return fmt.Sprintf("%v: panic: %v", errHook, e.value) }
+func (e *hookPanic) Unwrap() error { return errHook }
 
 // complaints log what went wrong, each kind once a minute: whoever can provoke
 // an error must not be able to flood the log.
@@ -51,10 +73,10 @@ type complaints struct {
 const complaintsEvery = time.Minute
 
 // about logs err. Errors that a client causes alone are its own business and are
-// answered, not logged.
+// answered, not logged; that nobody's address is known is the set-up's.
 func (c *complaints) about(err error) {
 	status := statusOf(err)
-	if status < 500 {
+	if status < 500 && !errors.Is(err, errNoAddress) {
 		return
 	}
 	c.mu.Lock()
@@ -74,5 +96,9 @@ func (c *complaints) about(err error) {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	logger.Error("request could not be decided and was refused", "status", status, "err", err)
+	args := []any{"status", status, "err", err}
+	if p := (*hookPanic)(nil); errors.As(err, &p) {
+		args = append(args, "stack", string(p.stack))
+	}
+	logger.Error("request could not be decided", args...)
 }

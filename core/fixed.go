@@ -63,7 +63,7 @@ func (r *fixedRule) at(s State, now, phase int64) (end, used int64) {
 	return r.align.end(now, phase, r.window), 0
 }
 
-func (r *fixedRule) Decide(s State, now, phase, cost int64) (v Verdict) {
+func (r *fixedRule) Decide(s State, now, phase, cost int64) (v Judgement) {
 	if r.limit == 0 {
 		return refuseAll()
 	}

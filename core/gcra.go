@@ -149,7 +149,7 @@ func (r *gcraRule) Quota() (units, window int64) {
 	return r.burst, r.full.ceil()
 }
 
-func (r *gcraRule) Decide(s State, now, _, cost int64) (v Verdict) {
+func (r *gcraRule) Decide(s State, now, _, cost int64) (v Judgement) {
 	if r.limit == 0 {
 		return refuseAll()
 	}

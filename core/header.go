@@ -31,44 +31,54 @@ const (
 	fieldXReset     = "X-Ratelimit-Reset"
 )
 
-// MaxFields is how many header fields a Decision has at most. Its fields are
-// numbered below that.
-const MaxFields = 6
+// The fields by number, in the order in which they are sent.
+const (
+	numPolicy = iota
+	numLimit
+	numXLimit
+	numXRemaining
+	numXReset
+	numRetryAfter
+	// MaxFields is how many header fields a Decision has at most: they are
+	// numbered below that.
+	MaxFields
+)
 
 var fieldNames = [MaxFields]string{fieldPolicy, fieldLimit, fieldXLimit, fieldXRemaining, fieldXReset, fieldRetryAfter}
 
 // FieldName is the name of the i-th header field of the decision, "" where that
 // one is not sent.
 func (d *Decision) FieldName(i int) string {
-	name, sent := fieldNames[i], false
-	switch name {
-	case fieldPolicy, fieldLimit:
+	sent := false
+	switch {
+	case d.first.b == nil:
+	case i <= numLimit:
 		sent = d.headers&HeadersDraft10 != 0
-	case fieldRetryAfter:
-		sent = d.retrySeconds() > 0
-	default:
+	case i <= numXReset:
 		sent = d.headers&HeadersLegacy != 0
+	default:
+		sent = d.retrySeconds() > 0
 	}
-	if !sent || d.first.b == nil {
+	if !sent {
 		return ""
 	}
-	return name
+	return fieldNames[i]
 }
 
 // AppendField appends the value of the i-th header field to b. old is what the
 // response has in that field already: where a limiter stacked before has left
 // its own list, the two are joined, so that a field is sent once.
 func (d *Decision) AppendField(b []byte, i int, old []byte) []byte {
-	switch fieldNames[i] {
-	case fieldPolicy:
+	switch i {
+	case numPolicy:
 		return d.appendPolicy(append(b, old...))
-	case fieldLimit:
+	case numLimit:
 		return d.appendLimit(append(b, old...))
-	case fieldXLimit:
+	case numXLimit:
 		return strconv.AppendInt(b, d.Limit, 10)
-	case fieldXRemaining:
+	case numXRemaining:
 		return strconv.AppendInt(b, d.Remaining, 10)
-	case fieldXReset:
+	case numXReset:
 		return strconv.AppendInt(b, d.resetAt(), 10)
 	}
 	return strconv.AppendInt(b, d.retrySeconds(), 10)
@@ -166,8 +176,8 @@ func separate(b []byte) []byte {
 func (e *entry) appendLimit(b []byte) []byte {
 	b = append(b, e.b.quoted...)
 	b = append(b, ";r="...)
-	b = strconv.AppendInt(b, e.verdict.Remaining, 10)
-	if next := e.verdict.NextAfter; next > 0 && next != Forever {
+	b = strconv.AppendInt(b, e.Remaining, 10)
+	if next := e.NextAfter; next > 0 && next != Forever {
 		b = append(b, ";t="...)
 		b = strconv.AppendInt(b, seconds(next), 10)
 	}

@@ -63,10 +63,15 @@ func TestHeaderFields(t *testing.T) {
 			if len(got) != len(tc.want) {
 				t.Errorf("fields %v, want %d of them", got, len(tc.want))
 			}
+			n := 0
 			for k, want := range v.Decision.Header() {
+				n++
 				if got.Get(k) != want {
 					t.Errorf("Header yields %s: %q, WriteHeader wrote %q", k, want, got.Get(k))
 				}
+			}
+			if n != len(got) {
+				t.Errorf("Header yields %d fields, WriteHeader wrote %d", n, len(got))
 			}
 		})
 	}
@@ -89,9 +94,23 @@ func TestRetryAfterIsNeverTooEarly(t *testing.T) {
 func TestStackedLimitersShareTheFields(t *testing.T) {
 	c := newClock()
 	h := http.Header{}
+	bytes := make([][]byte, core.MaxFields) // the same, as frameworks have it that keep bytes
 	for _, name := range []string{"outer", "inner"} {
 		d := visit(limiter(t, c, core.Policy{Name: name, Rate: "3/m", Strategy: core.MovingWindow{}}), get("192.0.2.1")).Decision
 		d.WriteHeader(h)
+		for i, old := range bytes {
+			if d.FieldName(i) != "" {
+				bytes[i] = d.AppendField(nil, i, old)
+			}
+		}
+	}
+	for i, value := range bytes {
+		if name := (&core.Decision{}).FieldName(i); name != "" {
+			t.Errorf("an empty decision has field %s", name)
+		}
+		if i < 2 && string(value) != h[[...]string{"Ratelimit-Policy", "Ratelimit"}[i]][0] || i >= 2 && value != nil {
+			t.Errorf("field %d by AppendField: %s", i, value)
+		}
 	}
 	if got := h.Values("RateLimit"); len(got) != 1 || got[0] != `"outer";r=2;t=60, "inner";r=2;t=60` {
 		t.Errorf("RateLimit %q", got)

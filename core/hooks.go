@@ -12,7 +12,8 @@ package core
 // The three methods are those of the class that this library descends from
 // (ratelimitcache, 2009: should_ratelimit, key_extra, disallowed). Only the
 // Limiter calls them, outside of any lock. They must be safe for concurrent use.
-// A hook that panics refuses its request with status 500.
+// A hook that panics refuses its request with status 500. The Request is valid
+// until the hook returns.
 type Hooks interface {
 	// ShouldLimit reports whether the policy applies to the request at all.
 	ShouldLimit(r Request) bool
@@ -60,10 +61,11 @@ func (Base) Disallowed(r Request, d Decision) Response {
 // A Response is what the client of a refused request gets, besides the header
 // fields of the Decision. The zero value is an empty 429.
 type Response struct {
-	Status      int               // 0 is 429
-	ContentType string            // "" sends none
-	Header      map[string]string // further fields; nil for none
-	Body        []byte            // not modified, not kept
+	Status      int    // 0 is 429
+	ContentType string // "" sends none
+	// Header are further fields, an http.Header in all but name; nil for none.
+	Header map[string][]string
+	Body   []byte // sent as it is
 	// Written tells the adapter that the hook has answered through the
 	// framework's own context, status and body included.
 	Written bool

@@ -3,6 +3,7 @@ package core_test
 import (
 	"bytes"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -120,13 +121,13 @@ func TestDisallowedForAllPolicies(t *testing.T) {
 		},
 		Disallowed: func(r core.Request, d core.Decision) core.Response {
 			resp := core.Base{}.Disallowed(r, d) // the standard answer, not this function again
-			resp.Header = map[string]string{"X-Policy": d.Policy}
+			resp.Header = http.Header{"X-Policy": {d.Policy}}
 			return resp
 		},
 	})
 	for method, policy := range map[string]string{"GET": "plain", "POST": "hooked"} {
 		v := visit(l, request(method, "/", "192.0.2.1", "u=x"))
-		if v.Response.Header["X-Policy"] != policy || v.Response.Status != 429 {
+		if v.Response.Header["X-Policy"][0] != policy || v.Response.Status != 429 {
 			t.Errorf("%s: %+v", method, v.Response)
 		}
 	}
@@ -175,7 +176,7 @@ func TestAHookThatPanicsRefusesAndIsLoggedOnce(t *testing.T) {
 	}
 }
 
-type abort struct{ error }
+type abort struct{}
 
 func (abort) Error() string { return "net/http: abort Handler" }
 

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -52,4 +53,14 @@ func (c ipCut) prefix(a netip.Addr) netip.Prefix {
 		bits = c.v4
 	}
 	return netip.PrefixFrom(a, bits).Masked()
+}
+
+// key is the key of the prefix of a valid address that is normal.
+func (c ipCut) key(a netip.Addr) Key {
+	if c.v4 == 32 && a.Is4() { // nearly always, and nothing to cut
+		b := a.As4()
+		return Key{kind: KindIP, lo: 0xffff<<32 | uint64(binary.BigEndian.Uint32(b[:])), bits: 32, v4: true}
+	}
+	p := c.prefix(a)
+	return keyOfMasked(p.Addr(), p.Bits())
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/binary"
 	"net/netip"
+	"net/textproto"
 	"strings"
 )
 
@@ -56,6 +57,9 @@ func KeyOf(kind Kind, name, value string) Key {
 	if kind == KindNone || kind == KindIP {
 		panic("core: KeyOf has no name and value for KindNone and KindIP; use Key{} or KeyOfPrefix")
 	}
+	if kind == KindHeader {
+		name = textproto.CanonicalMIMEHeaderKey(name)
+	}
 	return Key{kind: kind, name: name, value: value}
 }
 
@@ -79,6 +83,15 @@ func keyOfMasked(a netip.Addr, bits int) Key {
 // With returns the key with one more part. It copies what it needs: the result
 // stays valid as long as value does.
 func (k Key) With(name, value string) Key { return k.with(KeyOf(KindExtra, name, value)) }
+
+// JoinKeys is the key of all parts of several keys: what Join makes of its
+// sources, for use outside of requests.
+func JoinKeys(keys ...Key) (joined Key) {
+	for _, k := range keys {
+		joined = joined.with(k)
+	}
+	return joined
+}
 
 // with appends the parts of last.
 func (k Key) with(last Key) Key {

@@ -93,7 +93,7 @@ func checkTwoKeys(t *testing.T, x, y []keyPart) {
 	if equal != same(x, y) || equal != (a == b) {
 		t.Fatalf("%+v and %+v: equal encodings %v, same identity %v, == %v", x, y, equal, same(x, y), a == b)
 	}
-	if equal != (a.Fingerprint(&testSeeds, [2]uint64{}) == b.Fingerprint(&testSeeds, [2]uint64{})) {
+	if equal != (a.Print(&testSeeds) == b.Print(&testSeeds)) {
 		t.Fatalf("%+v and %+v: fingerprints disagree with the encoding", x, y)
 	}
 	if joined(append(x[:len(x):len(x)], y...)) != a.with(b) {
@@ -233,3 +233,11 @@ func TestKeysOfOnePartAllocateNothing(t *testing.T) {
 }
 
 func ipKeyOf(a netip.Addr) Key { return KeyOfPrefix(netip.PrefixFrom(a, a.BitLen())) }
+
+func TestKeysByHandAreThoseOfTheSources(t *testing.T) {
+	a := JoinKeys(KeyOf(KindHeader, "x-api-key", "k"), KeyOf(KindUser, "", "bob"))
+	b := KeyOf(KindHeader, "X-Api-Key", "k").with(KeyOf(KindUser, "", "bob"))
+	if a != b || JoinKeys() != (Key{}) {
+		t.Errorf("%+v, %+v", a, b)
+	}
+}

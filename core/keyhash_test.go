@@ -31,18 +31,18 @@ func hashedKeys() []Key {
 	return ks
 }
 
-func TestFingerprintDistinguishesKeysAndSpaces(t *testing.T) {
-	seen := make(map[[2]uint64]string)
+func TestPrintDistinguishesKeysAndSpaces(t *testing.T) {
+	seen := make(map[Print]string)
 	halves := [2]map[uint64]bool{{}, {}}
 	for _, s := range []*Space{NewSpace("a", 1, "x", nil, nil), NewSpace("a", 2, "x", nil, nil), NewSpace("b", 1, "x", nil, nil)} {
 		for _, k := range hashedKeys() {
-			fp := k.Fingerprint(&testSeeds, s.ID())
+			fp := k.Print(&testSeeds).Xor(s.ID())
 			name := s.Policy() + strconv.FormatInt(s.Window(), 10) + string(k.Append(nil))
 			if was, ok := seen[fp]; ok {
 				t.Fatalf("%q and %q share a fingerprint", was, name)
 			}
 			seen[fp] = name
-			for i, h := range fp {
+			for i, h := range [2]uint64{fp.A, fp.B} {
 				if halves[i][h] {
 					t.Fatalf("%q: half %d is not unique", name, i)
 				}
@@ -52,24 +52,17 @@ func TestFingerprintDistinguishesKeysAndSpaces(t *testing.T) {
 	}
 }
 
-func TestFingerprintIsOfTheEncodingAlone(t *testing.T) {
+func TestPrintIsOfTheEncodingAlone(t *testing.T) {
 	a := NewKey("a", "b").With("c", "d")
 	b := NewKey("a", "b").with(NewKey("c", "d").Clone()).Clone()
-	id := [2]uint64{1, 2}
-	if a.Fingerprint(&testSeeds, id) != b.Fingerprint(&testSeeds, id) {
-		t.Error("equal keys have different fingerprints")
-	}
-	for _, k := range []Key{{}, ipKey("1.2.3.4"), ipKey("::1"), a} {
-		h, fp := k.Fingerprint(&testSeeds, [2]uint64{}), k.Fingerprint(&testSeeds, id)
-		if fp != [2]uint64{h[0] ^ id[0], h[1] ^ id[1]} {
-			t.Errorf("%x: id is not mixed in by XOR", k.Append(nil))
-		}
+	if a.Print(&testSeeds) != b.Print(&testSeeds) {
+		t.Error("equal keys have different prints")
 	}
 }
 
 // Every bit of both halves depends on the seeds and is balanced over addresses
 // that count upwards: memory takes shard, slot and phase from any of them.
-func TestFingerprintBitsAreBalanced(t *testing.T) {
+func TestPrintBitsAreBalanced(t *testing.T) {
 	var ones [2][64]int
 	var corr int
 	const n = 1 << 14
@@ -77,13 +70,13 @@ func TestFingerprintBitsAreBalanced(t *testing.T) {
 		var b [4]byte
 		binary.BigEndian.PutUint32(b[:], 10<<24|uint32(i))
 		k := KeyOfPrefix(netip.PrefixFrom(netip.AddrFrom4(b), 32))
-		fp := k.Fingerprint(&testSeeds, [2]uint64{})
+		fp := k.Print(&testSeeds)
 		for h := range 2 {
 			for bit := range 64 {
-				ones[h][bit] += int(fp[h] >> bit & 1)
+				ones[h][bit] += int([2]uint64{fp.A, fp.B}[h] >> bit & 1)
 			}
 		}
-		corr += bits.OnesCount64(fp[0] ^ fp[1])
+		corr += bits.OnesCount64(fp.A ^ fp.B)
 	}
 	for h := range 2 {
 		for bit, c := range ones[h] {
@@ -97,21 +90,21 @@ func TestFingerprintBitsAreBalanced(t *testing.T) {
 	}
 }
 
-func TestFingerprintDoesNotAllocate(t *testing.T) {
+func TestPrintDoesNotAllocate(t *testing.T) {
 	for _, k := range []Key{{}, ipKey("1.2.3.4"), ipKey("2001:db8::1"), NewKey("user", strings.Repeat("x", 190)), ipKey("::1").With("a", "b")} {
-		if n := testing.AllocsPerRun(100, func() { k.Fingerprint(&testSeeds, [2]uint64{}) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { k.Print(&testSeeds) }); n != 0 {
 			t.Errorf("%x: %v allocations", k.Append(nil), n)
 		}
 	}
 }
 
-func BenchmarkFingerprint(b *testing.B) {
+func BenchmarkPrint(b *testing.B) {
 	for name, k := range map[string]Key{"ip4": ipKey("1.2.3.4"), "ip6": ipKey("2001:db8::1"), "form16": KeyOf(KindForm, "username", "alice@example.org")} {
 		b.Run(name, func(b *testing.B) {
 			var x uint64
 			for b.Loop() {
-				fp := k.Fingerprint(&testSeeds, [2]uint64{})
-				x ^= fp[0] ^ fp[1]
+				fp := k.Print(&testSeeds)
+				x ^= fp.A ^ fp.B
 			}
 			sink = x
 		})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -14,9 +15,9 @@ var (
 	// ErrIdentity: the request has no usable identity: no client address where
 	// one is needed, or a value of more than 8 KiB. 400.
 	ErrIdentity = errors.New("no usable identity")
-	// ErrMissing: the request lacks a value that the policy insists on. The
+	// errMissing: the request lacks a value that the policy insists on. The
 	// Limiter makes a refusal of it, with nothing charged (MissingRefuse).
-	ErrMissing = errors.New("missing value")
+	errMissing = errors.New("missing value")
 )
 
 // maxValue bounds a single value in a key, in bytes.
@@ -142,7 +143,7 @@ func (s *source) partOrStandIn(r *request, m Missing) (Key, error) {
 	case MissingSkip:
 		return Key{}, errSkip
 	}
-	return Key{}, fmt.Errorf("%w: %s", ErrMissing, s.text)
+	return Key{}, fmt.Errorf("%w: %s", errMissing, s.text)
 }
 
 // part is what the source itself says: errNoValue where it says nothing.
@@ -179,18 +180,21 @@ func (s *source) part(r *request) (Key, error) {
 }
 
 // addressPart is the client's address, cut.
-func (s *source) addressPart(r *request) (Key, error) {
-	ip := r.IP()
+func (s *source) addressPart(r *request) (Key, error) { return s.addressKey(r.IP(), r.env) }
+
+// addressKey is addressPart without a request: ip is normal, or invalid.
+func (s *source) addressKey(ip netip.Addr, env *requestEnv) (Key, error) {
 	if !ip.IsValid() {
-		return Key{}, fmt.Errorf("%w: the client's address is not known", ErrIdentity)
+		return Key{}, errNoAddress
 	}
 	cut := s.cut
 	if cut == (ipCut{}) {
-		cut = cmp.Or(r.env.cut, usualCut)
+		cut = cmp.Or(env.cut, usualCut)
 	}
-	p := cut.prefix(ip)
-	return keyOfMasked(p.Addr(), p.Bits()), nil
+	return cut.key(ip), nil
 }
+
+var errNoAddress = fmt.Errorf("%w: the client's address is not known, as on a unix socket: set Config.Client", ErrIdentity)
 
 var usualCut, _ = newIPCut(0, 0)
 
@@ -204,7 +208,7 @@ func (s *source) valuePart(r *request) (Key, error) {
 		return Key{}, fmt.Errorf("%w: %s has %d bytes", ErrIdentity, s.text, len(value))
 	}
 	if s.fold {
-		value = fold(value)
+		value = FoldText(value)
 	}
 	if value == "" {
 		return Key{}, errNoValue
@@ -243,6 +247,7 @@ func rename(k Key, name string) Key {
 	return KeyOf(KindNamed, name, "").with(k)
 }
 
-// fold is the spelling that Fold counts by. Lower case of upper case, because
-// some letters have several lower-case forms.
-func fold(s string) string { return strings.ToLower(strings.ToUpper(strings.TrimSpace(s))) }
+// FoldText is the spelling that Fold counts by, for a KeyExtra that adds what
+// people type: without it, every spelling of a name is an identity. It is lower
+// case of upper case, because some letters have several lower-case forms.
+func FoldText(s string) string { return strings.ToLower(strings.ToUpper(strings.TrimSpace(s))) }

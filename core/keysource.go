@@ -75,7 +75,10 @@ func ByQuery(name string) KeySource {
 }
 
 // ByForm is the first value of a field of the body, urlencoded or multipart,
-// files excepted: see Request.Form. The client can send what it likes.
+// files excepted: see Request.Form. The client can send what it likes. Read the
+// same in the handler: r.FormValue of net/http and Fiber's c.FormValue look into
+// the query too, and a client could put there what is not counted. r.PostFormValue,
+// Gin's c.PostForm and Fiber's c.Request().PostArgs() do not.
 // Text: post:username
 func ByForm(name string) KeySource {
 	return byName("post", KindForm, name, (*request).Form)

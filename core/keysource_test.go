@@ -136,7 +136,7 @@ func TestMissingValues(t *testing.T) {
 			}
 		}
 		ks, err := c.source.source().keys(wrap(n()), MissingRefuse, nil)
-		if errors.Is(err, ErrMissing) != c.refused || c.refused && len(ks) != 0 {
+		if errors.Is(err, errMissing) != c.refused || c.refused && len(ks) != 0 {
 			t.Errorf("%v, refuse: %v %v, want refused %v", c.source, ks, err, c.refused)
 		}
 	}
@@ -236,17 +236,17 @@ func TestIPv6ClientsAreCountedByPrefix(t *testing.T) {
 func TestFoldSharesSpellings(t *testing.T) {
 	share := []string{"admin@example.org", "ADMIN@example.org", " Admin@Example.ORG\t", "\u00a0admin@example.org\n", "admin\u0040example.org"}
 	for _, s := range share {
-		if fold(s) != share[0] {
-			t.Errorf("%q is folded to %q", s, fold(s))
+		if FoldText(s) != share[0] {
+			t.Errorf("%q is folded to %q", s, FoldText(s))
 		}
 	}
 	for _, p := range [][2]string{{"ÄRGER", "ärger"}, {"ΣΊΣΥΦΟΣ", "σίσυφος"}, {"ſ", "s"}, {"K", "k"}} {
-		if fold(p[0]) != fold(p[1]) {
-			t.Errorf("%q and %q: %q and %q", p[0], p[1], fold(p[0]), fold(p[1]))
+		if FoldText(p[0]) != FoldText(p[1]) {
+			t.Errorf("%q and %q: %q and %q", p[0], p[1], FoldText(p[0]), FoldText(p[1]))
 		}
 	}
 	for _, s := range []string{"ı", "İ", "ß", "\xff", "ΐ"} {
-		if fold(fold(s)) != fold(s) {
+		if FoldText(FoldText(s)) != FoldText(s) {
 			t.Errorf("%q: folding twice is not folding once", s)
 		}
 	}

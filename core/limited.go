@@ -18,6 +18,12 @@ func (e *LimitedError) Error() string {
 	return "stint: request refused by policy " + e.Decision.Policy
 }
 
+// A DecisionWriter is a Native that writes the header fields of a refusal into
+// the response to come. The Limiter has it do so before it calls
+// Hooks.Disallowed, which may send that response itself. Where the request
+// passes, that is the adapter's to do.
+type DecisionWriter interface{ WriteDecision(d Decision) }
+
 // Err is a refusal as an error, for an adapter to return instead of answering;
 // nil where Config.ReturnErrors is not set, the request passes, or a hook has
 // answered it.

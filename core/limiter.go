@@ -1,11 +1,14 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
+	"time"
 )
 
 // A Limiter decides requests by its policies. Make it with New; it is safe for
@@ -14,8 +17,10 @@ type Limiter struct {
 	config   Config
 	backend  Backend
 	single   SingleTaker // the backend's short way, when it has one
+	seeds    *[2]maphash.Seed
 	env      *requestEnv
 	policies []*policy
+	lone     *policy // see decideLone
 	byName   map[string]*policy
 	headers  Headers
 	keep     bool
@@ -24,11 +29,19 @@ type Limiter struct {
 	calls    sync.Pool // of *call
 }
 
+// setSingle finds the backend's short way, which knows no phase function.
+func (l *Limiter) setSingle() {
+	if one, ok := l.backend.(SingleTaker); ok && l.config.Phase == nil {
+		l.single, l.seeds = one, one.Seeds()
+	}
+}
+
 func (l *Limiter) start() {
 	l.byName = make(map[string]*policy, len(l.policies))
 	for _, p := range l.policies {
 		l.byName[p.name] = p
 	}
+	l.findLone()
 	l.complain.logger = l.config.Logger
 	l.calls.New = func() any { return new(call) }
 }
@@ -50,6 +63,9 @@ type Visit struct {
 	// Pass tells to call the next handler. Otherwise Response answers the request.
 	Pass     bool
 	Response Response
+	// Again: this Limiter has met the request before. Its Decision was kept then
+	// and must not be replaced by the empty one of this Visit.
+	Again bool
 
 	limiter *Limiter
 	token   uintptr
@@ -66,7 +82,11 @@ type Visit struct {
 func (l *Limiter) Enter(n Native, token uintptr, v *Visit) {
 	v.Pass = true
 	v.Decision.Allowed = true
-	if l.config.Disabled || !l.flights.enter(token) {
+	if l.config.Disabled {
+		return
+	}
+	if !l.flights.enter(token) {
+		v.Again = true
 		return
 	}
 	v.limiter, v.token = l, token
@@ -85,22 +105,70 @@ func (v *Visit) Leave() {
 }
 
 // KeepsDecision tells adapters to keep the Decision in the framework's context.
-func (l *Limiter) KeepsDecision() bool { return l.keep }
+// They ask once, when the middleware is made, so that a nil Limiter is found out
+// when the program starts.
+func (l *Limiter) KeepsDecision() bool {
+	if l == nil {
+		panic("stint: the Limiter is nil: look at the error of core.New")
+	}
+	return l.keep
+}
 
 // check is the template method: it calls the hooks in their order, and the
 // backend once.
 func (l *Limiter) check(n Native, v *Visit) (err error) {
 	defer recoverHook(&err)
+	if p := l.lone; p != nil && p.applies(n) {
+		if err := l.decideLone(p, n, &v.Decision); err != nil || !v.Decision.Limited {
+			return err
+		}
+	}
 	c := l.call(n)
-	if err := l.gather(c); err != nil {
+	if l.lone == nil {
+		if err := l.gather(c); err != nil {
+			return err
+		}
+		if err := l.decide(l.detached(n), c, &v.Decision); err != nil {
+			return err
+		}
+	}
+	if err := l.answer(c, v); err != nil {
 		return err
 	}
-	if err := l.decide(background, c, &v.Decision); err != nil {
-		return err
-	}
-	l.answer(c, v)
 	l.release(c)
 	return nil
+}
+
+// decideLone is gather and decide for the commonest Limiter: one policy of one
+// fixed rate, keyed by the client's address, without hooks. It needs no scratch
+// memory.
+func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
+	key, err := p.key.addressKey(normalAddr(l.env.clientIP(n)), l.env)
+	if err == nil {
+		err = l.takeOne(p.quotas[0], &key, p.cost, p.when, d)
+	}
+	if err != nil {
+		return fmt.Errorf("policy %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// findLone finds the policy of decideLone.
+func (l *Limiter) findLone() {
+	if p := l.policies[0]; len(l.policies) == 1 && l.single != nil && p.key.op == opIP && p.hooks == nil &&
+		p.rateFunc == nil && len(p.quotas) == 1 {
+		l.lone = p
+	}
+}
+
+// detached is the context of a decision about a request. A client that hangs up
+// must not make a charge that may have happened look like a failure. A backend
+// inside the process has nothing to wait for and needs no context at all.
+func (l *Limiter) detached(n Native) context.Context {
+	if l.single != nil {
+		return background
+	}
+	return context.WithoutCancel(n.Context())
 }
 
 var background = context.Background()
@@ -115,7 +183,7 @@ func (l *Limiter) call(n Native) *call {
 // collector: nobody knows what a hook still holds.
 func (l *Limiter) release(c *call) {
 	c.req.reset(nil, l.env)
-	clear(c.keys)
+	clear(c.keys[:cap(c.keys)])
 	clear(c.asks)
 	c.keys, c.asks, c.quotas, c.lacking = c.keys[:0], c.asks[:0], c.quotas[:0], c.lacking[:0]
 	l.calls.Put(c)
@@ -144,7 +212,7 @@ func (c *call) add(p *policy) error {
 	if err != nil || len(quotas) == 0 {
 		return err
 	}
-	if c.keys, err = p.key.keys(r, p.missing, c.keys[:0]); errors.Is(err, ErrMissing) {
+	if c.keys, err = p.key.keys(r, p.missing, c.keys[:0]); errors.Is(err, errMissing) {
 		c.lacking = append(c.lacking, quotas[0])
 		return nil
 	} else if err != nil {
@@ -175,6 +243,9 @@ func (p *policy) rates(r Request) ([]*quota, error) {
 	rates, err := p.rateFunc(p.name, r)
 	if err != nil {
 		return nil, fmt.Errorf("rate function: %w", err)
+	}
+	if rates == nil {
+		return nil, fmt.Errorf("%w: the rate function answered nil: answer core.Rates{} for no limit", errHook)
 	}
 	quotas, err := p.binder.cached(rates)
 	if err != nil {
@@ -207,7 +278,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	switch {
 	case hopeless || len(c.asks) == 0:
 	case len(c.asks) == 1 && l.single != nil:
-		if err := l.takeOne(c.asks[0], c.quotas[0], d); err != nil {
+		if err := l.takeOne(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
 			return err
 		}
 	default:
@@ -216,8 +287,11 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 		}
 	}
 	if len(c.lacking) > 0 {
+		if d.now == 0 {
+			d.now = cmp.Or(l.at(), time.Now().UnixMicro())
+		}
 		for _, b := range c.lacking {
-			d.add(entry{b, b.policy.soft, Verdict{RetryAfter: Forever, NextAfter: Forever}})
+			d.add(entry{refuseAll(), b, b.policy.soft, nil})
 		}
 		d.finish(l)
 	}
@@ -225,12 +299,21 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 }
 
 // takeOne is takeAll for one ask, by the backend's short way.
-func (l *Limiter) takeOne(a Ask, b *quota, d *Decision) (err error) {
-	d.first.b, d.first.soft = b, a.Soft
-	if d.first.verdict, d.now, err = l.single.TakeOne(l.at(), a); err != nil {
+func (l *Limiter) takeOne(q *quota, key *Key, cost int64, when When, d *Decision) error {
+	o, err := l.single.TakeOne(l.at(), q.space, q.rule, key.Print(l.seeds), cost, when)
+	if err != nil {
 		return err
 	}
-	return d.finish(l)
+	// Field by field: a struct that has just been written is slow to copy.
+	e := &d.first
+	e.b, e.soft = q, q.policy.soft
+	e.OK, e.Remaining = o.OK, o.Remaining
+	e.RetryAfter, e.NextAfter, e.ResetAfter = o.RetryAfter, o.NextAfter, o.ResetAfter
+	d.now, d.headers, d.disallowed = o.Now, l.headers, l.config.Disallowed
+	d.Limited = !o.OK
+	d.Allowed = o.OK || e.soft
+	d.speak(e)
+	return nil
 }
 
 func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error) {
@@ -241,7 +324,7 @@ func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error)
 	}
 	d.more = make([]entry, 0, len(c.asks)-1+len(c.lacking))
 	for i, v := range c.out {
-		d.add(entry{c.quotas[i], c.asks[i].Soft, v})
+		d.add(entry{v.Judgement, c.quotas[i], c.asks[i].Soft, v.Err})
 	}
 	return d.finish(l)
 }
@@ -255,18 +338,22 @@ func (l *Limiter) at() int64 {
 	return l.config.Now().UnixMicro()
 }
 
-// finish sums d up. Its error is that of a hard ask that could not be decided.
+// finish sums d up. Its error is that of the hard asks that could not be
+// decided; that of soft ones is logged, and in the entries.
 func (d *Decision) finish(l *Limiter) error {
 	d.headers, d.disallowed = l.headers, l.config.Disallowed
-	d.sum()
-	if d.Allowed {
+	if !d.sum() {
 		return nil
 	}
 	var errs []error
 	for i := range d.len() {
 		e := d.at(i)
-		if err := e.verdict.Err; err != nil && !e.soft {
-			errs = append(errs, fmt.Errorf("policy %s: %w", e.b.policy.name, err))
+		switch err := fmt.Errorf("policy %s: %w", e.b.policy.name, e.err); {
+		case e.err == nil:
+		case e.soft:
+			l.complain.about(err)
+		default:
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
@@ -274,24 +361,32 @@ func (d *Decision) finish(l *Limiter) error {
 
 // answer tells the observers of a refusal, and has the policy that speaks for
 // the decision render it.
-func (l *Limiter) answer(c *call, v *Visit) {
+func (l *Limiter) answer(c *call, v *Visit) error {
 	d := &v.Decision
 	if !d.Limited {
-		return
+		return nil
 	}
 	var last *policy
 	for i := range d.len() {
 		e := d.at(i)
-		if p := e.b.policy; !e.verdict.OK && p != last && p.observer != nil {
+		if p := e.b.policy; e.refused() && p != last && p.observer != nil {
 			last = p
 			p.observer.Denied(&c.req, *d)
 		}
 	}
+	c.record(d)
 	if !d.Allowed {
 		v.Pass = false
+		if w, ok := c.req.Native.(DecisionWriter); ok {
+			w.WriteDecision(*d)
+		}
 		v.Response = l.byName[d.Policy].disallowed(&c.req, *d)
-		if v.Response.Status == 0 {
+		switch status := v.Response.Status; {
+		case status == 0:
 			v.Response.Status = 429
+		case status < 200 || status > 599:
+			return fmt.Errorf("policy %s: %w: Disallowed answered with status %d", d.Policy, errHook, status)
 		}
 	}
+	return nil
 }

@@ -197,6 +197,24 @@ func TestCountDeniedKeepsAPersistentClientOut(t *testing.T) {
 	}
 }
 
+func TestMethodsAreTheLimitersOwn(t *testing.T) {
+	methods := []string{"HEAD", "POST"}
+	limiter(t, newClock(), core.Policy{Name: "a", Rate: "1/m", Methods: methods})
+	if methods[0] != "HEAD" {
+		t.Error("the caller's list was changed")
+	}
+}
+
+func TestUnsafeIsEveryMethodButTheSafeOnes(t *testing.T) {
+	l := limiter(t, newClock(), core.Policy{Name: "writes", Rate: "0/s", Methods: core.Unsafe})
+	for method, passes := range map[string]bool{"GET": true, "HEAD": true, "OPTIONS": true, "TRACE": true,
+		"POST": false, "PUT": false, "PATCH": false, "DELETE": false, "FOO": false, "post": false, "UNSAFE": false} {
+		if got := visit(l, request(method, "/", "192.0.2.1", "")).Pass; got != passes {
+			t.Errorf("%s: pass %v, want %v", method, got, passes)
+		}
+	}
+}
+
 func TestMethodsAndExceptions(t *testing.T) {
 	l := limiter(t, newClock(),
 		core.Policy{Name: "writes", Rate: "0/s", Methods: core.Unsafe},
@@ -228,7 +246,7 @@ func TestRatesByFunction(t *testing.T) {
 		case "wrong":
 			return core.ParseRates("1/m; 2/60s")
 		}
-		return nil, nil
+		return core.Rates{}, nil
 	}})
 	plan := func(name string) func() core.Native {
 		return func() core.Native {
@@ -292,6 +310,9 @@ func TestOneRequestIsDecidedOncePerLimiter(t *testing.T) {
 		var group, route core.Visit
 		l.Enter(get("192.0.2.1"), 42, &group)
 		l.Enter(get("192.0.2.1"), 42, &route)
+		if group.Again || !route.Again {
+			t.Fatal("the second meeting does not say so")
+		}
 		if !group.Pass || !route.Pass {
 			t.Fatal("the second meeting was charged")
 		}

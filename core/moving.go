@@ -73,7 +73,7 @@ func (r *movingRule) live(log *ring, now int64) (at int64, first int, used int64
 	return at, first, used
 }
 
-func (r *movingRule) Decide(s State, now, _, cost int64) (v Verdict) {
+func (r *movingRule) Decide(s State, now, _, cost int64) (v Judgement) {
 	if r.limit == 0 {
 		return refuseAll()
 	}

@@ -38,7 +38,7 @@ func (n *fakeNative) Peer() netip.Addr {
 
 func (n *fakeNative) Body(limit int) (head []byte, err error) {
 	n.reads++
-	head, n.body, err = PeekBody(n.body, limit)
+	head, n.body, err = PeekBody(n.body, -1, limit)
 	return head, err
 }
 

@@ -3,28 +3,26 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Allow decides outside of a request, for jobs and RPC: may cost units be charged
 // to the key, under the policy of that name? Hooks are not called; the key is
 // taken as it is. Cost 0 is a look. Allowed false is an answer; an error means
 // that something broke, and Allowed is false then too.
-func (l *Limiter) Allow(ctx context.Context, policy string, key Key, cost int64) (Decision, error) {
-	p, err := l.policy(policy)
-	if err != nil {
-		return Decision{}, err
-	}
-	return l.allow(ctx, p, key, cost, p.when)
+func (l *Limiter) Allow(ctx context.Context, policy string, key Key, cost int64) (d Decision, err error) {
+	err = l.allow(ctx, policy, &key, cost, &d) // inlined at the caller: neither key nor d is copied
+	return
 }
 
 // Peek answers what Allow would for cost units, and charges nothing. With cost 0
 // the Decision only describes how the quotas stand.
-func (l *Limiter) Peek(ctx context.Context, policy string, key Key, cost int64) (Decision, error) {
+func (l *Limiter) Peek(ctx context.Context, policy string, key Key, cost int64) (d Decision, err error) {
 	p, err := l.policy(policy)
-	if err != nil {
-		return Decision{}, err
+	if err == nil {
+		err = l.decideKey(ctx, p, &key, cost, Never, &d)
 	}
-	return l.allow(ctx, p, key, cost, Never)
+	return d, err
 }
 
 // Reset forgets everything that was consumed under the policy by the key.
@@ -33,7 +31,7 @@ func (l *Limiter) Reset(ctx context.Context, policy string, key Key) error {
 	if err != nil {
 		return err
 	}
-	quotas, err := p.rates(nil)
+	quotas, err := p.ratesOutside()
 	if err != nil {
 		return err
 	}
@@ -45,41 +43,54 @@ func (l *Limiter) Reset(ctx context.Context, policy string, key Key) error {
 }
 
 func (l *Limiter) policy(name string) (*policy, error) {
+	if p := l.policies[0]; p.name == name { // the usual number of policies is one
+		return p, nil
+	}
 	if p := l.byName[name]; p != nil {
 		return p, nil
 	}
 	return nil, fmt.Errorf("stint: no policy %q in this limiter", name)
 }
 
-func (l *Limiter) allow(ctx context.Context, p *policy, key Key, cost int64, when When) (d Decision, err error) {
+func (l *Limiter) allow(ctx context.Context, policy string, key *Key, cost int64, d *Decision) error {
+	p, err := l.policy(policy)
+	if err != nil {
+		return err
+	}
+	return l.decideKey(ctx, p, key, cost, p.when, d)
+}
+
+// decideKey decides by one policy. d is zero, and stays so where an error is
+// answered.
+func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64, when When, d *Decision) (err error) {
 	if l.config.Disabled {
-		return Decision{Allowed: true}, nil
+		d.Allowed = true
+		return nil
 	}
 	if cost < 0 {
-		return d, fmt.Errorf("stint: policy %s: cost %d: a cost is 0 or more", p.name, cost)
+		return fmt.Errorf("stint: policy %s: cost %d: a cost is 0 or more", p.name, cost)
 	}
 	if err := ctx.Err(); err != nil {
-		return d, err
+		return err
 	}
 	quotas := p.quotas
 	if p.rateFunc != nil {
 		if quotas, err = p.ratesOutside(); err != nil {
-			return d, err
+			return err
 		}
 	}
-	if len(quotas) == 0 {
+	switch {
+	case len(quotas) == 0:
 		d.Allowed = true
-		return d, nil
-	}
-	if len(quotas) == 1 && l.single != nil {
-		err = l.takeOne(Ask{Cell: Cell{quotas[0].space, key}, Rule: quotas[0].rule, Cost: cost, When: when, Soft: p.soft}, quotas[0], &d)
-		return d, err
+		return nil
+	case len(quotas) == 1 && l.single != nil:
+		return l.takeOne(quotas[0], key, cost, when, d)
 	}
 	c := l.call(nil)
-	c.ask(p, quotas, key, cost, when)
-	err = l.takeAll(ctx, c, &d)
+	c.ask(p, quotas, *key, cost, when)
+	err = l.takeAll(ctx, c, d)
 	l.release(c)
-	return d, err
+	return err
 }
 
 // ratesOutside are the rates of a function that is asked without a request.
@@ -88,8 +99,10 @@ func (p *policy) ratesOutside() (quotas []*quota, err error) {
 	return p.rates(nil)
 }
 
-// AllowRequest decides a request by all policies, as the middleware does, for
-// handlers that ask themselves. It answers no request and writes no field.
+// AllowRequest decides a request by all policies, by the same hooks and keys as
+// the middleware, for handlers that ask themselves. It answers no request, writes
+// no field and tells no observer. A request whose client has hung up is an error,
+// and nothing is charged.
 func (l *Limiter) AllowRequest(n Native) (Decision, error) { return l.ask(n, false) }
 
 // PeekRequest answers what AllowRequest would, and charges nothing.
@@ -99,6 +112,9 @@ func (l *Limiter) ask(n Native, peek bool) (d Decision, err error) {
 	d.Allowed = true
 	if l.config.Disabled {
 		return d, nil
+	}
+	if err := n.Context().Err(); err != nil {
+		return Decision{}, err
 	}
 	defer recoverHook(&err)
 	c := l.call(n)
@@ -117,17 +133,25 @@ func (l *Limiter) ask(n Native, peek bool) (d Decision, err error) {
 	return d, nil
 }
 
-// ResetRequest forgets what the identities of this request have consumed, under
-// all policies that apply to it.
-func (l *Limiter) ResetRequest(n Native) (err error) {
+// ResetRequest forgets what the identities of this request have consumed under
+// the named policies, as after a successful login; with no names, under all that
+// apply to the request.
+func (l *Limiter) ResetRequest(n Native, policies ...string) (err error) {
+	for _, name := range policies {
+		if _, err := l.policy(name); err != nil {
+			return err
+		}
+	}
 	defer recoverHook(&err)
 	c := l.call(n)
 	if err := l.gather(c); err != nil {
 		return err
 	}
-	cells := make([]Cell, len(c.asks))
-	for i, a := range c.asks {
-		cells[i] = Cell{a.Cell.Space, a.Cell.Key.Clone()}
+	var cells []Cell
+	for _, a := range c.asks {
+		if len(policies) == 0 || slices.Contains(policies, a.Cell.Space.Policy()) {
+			cells = append(cells, Cell{a.Cell.Space, a.Cell.Key.Clone()})
+		}
 	}
 	l.release(c)
 	return l.reset(n.Context(), cells)

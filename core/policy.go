@@ -38,23 +38,29 @@ type Policy struct {
 	// then waits until it has been quiet for a while, but never longer than one
 	// that was full at its last request.
 	CountDenied bool
-	// Methods the policy applies to, such as Unsafe; nil is all. HEAD counts as
-	// GET.
+	// Methods the policy applies to; nil is all. HEAD counts as GET. A list such
+	// as {"POST"} leaves every other method alone, also those that a client makes
+	// up and that a handler may serve all the same: Unsafe does not.
 	Methods []string
 	// Except are route templates that the policy leaves alone, such as
-	// "/healthz". It needs a middleware that knows the route: mounted on routes or
-	// groups, not before routing.
+	// "/healthz". It needs a middleware that knows the route: not before routing,
+	// and in Fiber on the route itself.
 	Except []string
 }
 
 // A RateFunc answers the rates that apply to a request under the policy of that
-// name: no rates for no limit, a zero Rate to refuse, an error when it can not
-// tell (the request is then refused with status 503). r is nil where the Limiter
-// is asked outside of a request. It must be safe for concurrent use.
+// name: Rates{} for no limit, Rates{{}} to refuse, an error when it can not tell
+// (the request is then refused with status 503, and the error's text logged: keep
+// the client's out of it). Nil Rates, as a look-up in a map gives them by
+// mistake, are an error too. r is nil where the Limiter is asked outside of a
+// request. It must be safe for concurrent use.
 type RateFunc func(policy string, r Request) (Rates, error)
 
-// Unsafe are the methods that change something (RFC 9110), for Policy.Methods.
-var Unsafe = []string{"POST", "PUT", "PATCH", "DELETE"}
+// Unsafe, for Policy.Methods, are all methods but the safe ones of RFC 9110: GET,
+// HEAD, OPTIONS and TRACE.
+var Unsafe = []string{unsafeMethods}
+
+const unsafeMethods = "UNSAFE"
 
 // Mode says what becomes of a request that a policy refuses.
 type Mode uint8
@@ -79,6 +85,7 @@ type policy struct {
 	hooks    Hooks // nil where there is nothing to call: Base costs nothing then
 	coster   Coster
 	observer DenialObserver
+	recorder DenialRecorder
 	cost     int64
 	when     When
 	soft     bool
@@ -106,17 +113,24 @@ func (p *policy) applies(n Native) bool {
 		if m == "HEAD" {
 			m = "GET"
 		}
-		if !slices.Contains(p.methods, m) {
+		if !slices.Contains(p.methods, m) && (isSafe(m) || !slices.Contains(p.methods, unsafeMethods)) {
 			return false
 		}
 	}
 	return p.except == nil || !slices.Contains(p.except, n.Route())
 }
 
+func isSafe(method string) bool {
+	return method == "GET" || method == "OPTIONS" || method == "TRACE"
+}
+
 // disallowed answers for the policy that renders a refusal.
 func (p *policy) disallowed(r Request, d Decision) Response {
-	if p.hooks != nil {
+	switch {
+	case p.hooks != nil:
 		return p.hooks.Disallowed(r, d)
+	case d.disallowed != nil:
+		return Base{}.Disallowed(r, d)
 	}
-	return Base{}.Disallowed(r, d)
+	return d.refusal() // adapters send it as it is
 }

@@ -1,6 +1,9 @@
 package core
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+)
 
 // The problem types of draft-ietf-httpapi-ratelimit-headers-10, section 6.
 const (
@@ -14,10 +17,19 @@ const problemJSON = "application/problem+json"
 // problem document (RFC 9457) that names the violated policies and nothing else:
 // no key, no address, no text of the client.
 func Refusal(d Decision) Response {
+	r := d.refusal()
+	r.Body = bytes.Clone(r.Body) // the caller's to change
+	return r
+}
+
+// refusal is Refusal with a body that must not be changed.
+func (d *Decision) refusal() Response {
 	return Response{Status: 429, ContentType: problemJSON, Body: d.problem()}
 }
 
-// problem is the body of Refusal; for a policy alone it was made at start-up.
+// problem is the body of Refusal, and must be cloned: for a policy alone it was
+// made at start-up. Of a request that was admitted, as where policies only
+// annotate, it names those that are over their limit.
 func (d *Decision) problem() []byte {
 	if len(d.more) == 0 && d.first.b != nil {
 		return d.first.b.policy.problem
@@ -26,7 +38,7 @@ func (d *Decision) problem() []byte {
 	for i := range d.len() {
 		e := d.at(i)
 		name := e.b.policy.name
-		if !e.verdict.OK && !e.soft && (len(names) == 0 || names[len(names)-1] != name) {
+		if !e.OK && e.soft == d.Allowed && (len(names) == 0 || names[len(names)-1] != name) {
 			names = append(names, name)
 		}
 	}
@@ -60,7 +72,6 @@ func failure(status int) Response {
 
 var titles = map[int]string{
 	400: "Bad Request",
-	403: "Forbidden",
 	413: "Content Too Large",
 	415: "Unsupported Media Type",
 	500: "Internal Server Error",

@@ -30,13 +30,15 @@ type Native interface {
 	// read again, byte-identical. A longer body is ErrBodyTooLarge; it too stays
 	// readable in full.
 	Body(limit int) ([]byte, error)
-	// Unwrap is the framework's own context (*gin.Context, *http.Request, ...).
+	// Unwrap is the adapter's own, for its Context function, which is the typed
+	// way to what the framework hands out.
 	Unwrap() any
 }
 
 // Request is a request as hooks, key sources and rate functions see it: the
-// native one plus what core works out of it, once. It is valid within the
-// request only and not safe for concurrent use.
+// native one plus what core works out of it, once. It is valid until the hook or
+// function that got it returns (what outlives that is the framework's own
+// context), and not safe for concurrent use.
 type Request interface {
 	Native
 	// IP is the client's address as Config.Proxies tells to find it, unmapped

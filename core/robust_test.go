@@ -143,7 +143,7 @@ func TestLimitZero(t *testing.T) {
 		c := newCounter(t, s, per(0, time.Second))
 		for _, cost := range []int64{0, 1, math.MaxInt64} {
 			v := c.take(epoch, cost, Always)
-			if want := (Verdict{RetryAfter: Forever, NextAfter: Forever, Charged: true}); v != want {
+			if want := (Verdict{Judgement: refuseAll(), Charged: true}); v != want {
 				t.Errorf("%s: cost %d: %+v", name, cost, v)
 			}
 		}

@@ -87,7 +87,7 @@ func (r *slidingRule) fits(p pair, room int64) int64 {
 	return p.end - int64(rest)
 }
 
-func (r *slidingRule) Decide(s State, now, phase, cost int64) (v Verdict) {
+func (r *slidingRule) Decide(s State, now, phase, cost int64) (v Judgement) {
 	if r.limit == 0 {
 		return refuseAll()
 	}

@@ -40,19 +40,19 @@ type Strategy interface {
 type Rule interface {
 	// Shape names everything but limit and burst that gives the state its
 	// meaning: strategy, precision, alignment. Constant, letters, digits and
-	// "-" only, at most 32 bytes.
+	// "-" only, at most 32 bytes. One that ends in "-staggered" gets phases.
 	Shape() string
 	// Quota is what clients are told: the most units that can be admitted at
 	// once, and the window they belong to. A cost above units is never admitted.
 	Quota() (units, window int64)
 	// Words is the size of the state; 0 means that it grows (MovingWindow).
 	Words() int
-	// Decide judges a request of that cost (>= 0) and changes nothing. Where
-	// Verdict.OK, Remaining, NextAfter and ResetAfter are those after a charge
+	// Decide judges a request of that cost (>= 0) and changes nothing. Where it
+	// is OK, Remaining, NextAfter and ResetAfter are those after a charge
 	// of that cost; otherwise they are those of the cell as it stands. So
 	// Decide with cost 0 is the way to look at a cell. Cost 0 is OK unless the
-	// limit is 0 or the cell is in debt. The Receipt is left to Charge.
-	Decide(s State, now, phase, cost int64) Verdict
+	// limit is 0 or the cell is in debt.
+	Decide(s State, now, phase, cost int64) Judgement
 	// Charge writes cost (>= 0) into s, in place where it has room, and
 	// returns the state and the receipt. It is called for what Decide admitted
 	// and also, under CountDenied, for what it refused: then it fills the cell
@@ -84,12 +84,10 @@ type State []int64
 // A, B and C mean what the rule wants; stores that keep receipts keep all three.
 type Receipt struct{ A, B, C int64 }
 
-// A Verdict is the judgement of one ask. Durations are microseconds from the
-// caller's now.
-type Verdict struct {
-	OK bool // this ask admits the request
-	// Charged tells that the ask's cost was written to its cell; set by backends.
-	Charged bool
+// A Judgement is what a rule thinks of a cost. Durations are microseconds from
+// now.
+type Judgement struct {
+	OK bool // the cost is admitted
 	// Remaining is the largest cost that would be admitted right now, 0 at least.
 	Remaining int64
 	// RetryAfter of a refusal is a promise: wait exactly that long, ask again
@@ -101,7 +99,15 @@ type Verdict struct {
 	NextAfter int64
 	// ResetAfter is the wait until every decision equals that of an empty cell.
 	ResetAfter int64
-	Receipt    Receipt
+}
+
+// A Verdict is what became of one ask: the judgement of its cell as it is after
+// the step, and what was charged.
+type Verdict struct {
+	Judgement
+	// Charged tells that the ask's cost was written to its cell.
+	Charged bool
+	Receipt Receipt
 	// Err tells that this ask could not be decided; OK is false then.
 	Err error
 }

@@ -7,7 +7,9 @@
 package echolimit
 
 import (
+	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/labstack/echo/v4"
@@ -20,6 +22,7 @@ import (
 // application, a group or a route. Where l is met twice in one request, it
 // decides once. With Pre it runs before routing and knows no routes.
 func New(l *core.Limiter) echo.MiddlewareFunc {
+	keep := l.KeepsDecision()
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			h := c.Response().Header() // its address is the request's: middleware may wrap c, not the map
@@ -30,11 +33,11 @@ func New(l *core.Limiter) echo.MiddlewareFunc {
 			l.Enter(n, reflect.ValueOf(h).Pointer(), &v)
 			n.c = nil
 			natives.Put(n)
-			v.Decision.WriteHeader(h)
 			if !v.Pass {
 				return answer(c, &v)
 			}
-			if l.KeepsDecision() {
+			v.Decision.WriteHeader(h)
+			if keep && !v.Again {
 				c.Set(decisionKey, v.Decision)
 			}
 			return next(c)
@@ -45,6 +48,7 @@ func New(l *core.Limiter) echo.MiddlewareFunc {
 // Limit is the short way: rate (see core.ParseRates) for each client, counted in
 // memory by this middleware alone. A client is its IP address, or what the
 // sources say together. It panics where rate or sources are wrong.
+// See memory.Limiter.
 func Limit(rate string, by ...core.KeySource) echo.MiddlewareFunc {
 	return New(memory.Limiter(rate, by...))
 }
@@ -84,7 +88,7 @@ func answer(c echo.Context, v *core.Visit) error {
 	w := c.Response()
 	h := w.Header()
 	for k, v := range resp.Header {
-		h.Set(k, v)
+		h[http.CanonicalHeaderKey(k)] = slices.Clone(v)
 	}
 	h["Content-Type"] = nil // nor what net/http finds by looking into the body
 	if resp.ContentType != "" {

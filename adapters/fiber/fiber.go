@@ -20,15 +20,16 @@ import (
 // route: Use and groups run before Fiber knows it. Where l is met twice in one
 // request, it decides once.
 func New(l *core.Limiter) fiber.Handler {
+	keep := l.KeepsDecision()
 	return func(c *fiber.Ctx) error {
 		var v core.Visit
 		defer v.Leave()
 		enter(l, c, &v)
-		writeHeader(c, &v.Decision)
 		if !v.Pass {
 			return answer(c, &v)
 		}
-		if l.KeepsDecision() {
+		writeHeader(c, &v.Decision)
+		if keep && !v.Again {
 			c.Locals(decisionKey{}, v.Decision)
 		}
 		return c.Next() // so that Leave comes after the handler
@@ -49,6 +50,7 @@ func enter(l *core.Limiter, c *fiber.Ctx, v *core.Visit) {
 // Limit is the short way: rate (see core.ParseRates) for each client, counted in
 // memory by this middleware alone. A client is its IP address, or what the
 // sources say together. It panics where rate or sources are wrong.
+// See memory.Limiter.
 func Limit(rate string, by ...core.KeySource) fiber.Handler {
 	return New(memory.Limiter(rate, by...))
 }

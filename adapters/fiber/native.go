@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"reflect"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -17,17 +18,33 @@ import (
 // are Fiber's own buffers, which the next request overwrites.
 type native struct{ c *fiber.Ctx }
 
-var _ core.Native = native{}
+var (
+	_ core.Native         = native{}
+	_ core.DecisionWriter = native{}
+)
 
 // Context is never fasthttp's own, which is used again for other requests.
-func (n native) Context() context.Context  { return n.c.UserContext() }
-func (n native) Method() string            { return n.c.Method() }
-func (n native) Path() string              { return n.c.Path() }
-func (n native) Header(name string) string { return n.c.Get(name) }
-func (n native) Query(name string) string  { return n.c.Query(name) }
-func (n native) Unwrap() any               { return n.c }
+func (n native) Context() context.Context      { return n.c.UserContext() }
+func (n native) Method() string                { return n.c.Method() }
+func (n native) Path() string                  { return n.c.Path() }
+func (n native) Query(name string) string      { return n.c.Query(name) }
+func (n native) Unwrap() any                   { return n.c }
+func (n native) WriteDecision(d core.Decision) { writeHeader(n.c, &d) }
+
+// Header does not know Host, as elsewhere it is none of the header fields.
+func (n native) Header(name string) string {
+	if isHost(name) {
+		return ""
+	}
+	return n.c.Get(name)
+}
+
+func isHost(name string) bool { return len(name) == 4 && strings.EqualFold(name, fiber.HeaderHost) }
 
 func (n native) HeaderValues(name string) []string {
+	if isHost(name) {
+		return nil
+	}
 	var values []string
 	for _, v := range n.c.Request().Header.PeekAll(name) {
 		values = append(values, string(v)) // the list itself is overwritten by the next PeekAll
@@ -81,9 +98,10 @@ func (n native) Body(limit int) ([]byte, error) {
 // a chunked body of more than limit bytes is lost, and reading it fails.
 func (n native) peekStream(size, limit int) ([]byte, error) {
 	req := n.c.Request()
-	body, rest, err := core.PeekBody(io.NopCloser(req.BodyStream()), limit)
+	stream := req.BodyStream()
+	body, rest, err := core.PeekBody(io.NopCloser(stream), int64(size), limit)
 	if errors.Is(err, core.ErrBodyTooLarge) {
-		n.c.Context().SetConnectionClose() // the next request is behind what nobody reads
+		drain(n.c, stream)
 		rest = io.NopCloser(lostBody{})
 	}
 	req.SetBodyStream(rest, size)

@@ -7,7 +7,9 @@
 package ginlimit
 
 import (
+	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -18,16 +20,17 @@ import (
 // New is the middleware that lets a request pass where l admits it, for an
 // engine, a group or a route. Where l is met twice in one request, it decides once.
 func New(l *core.Limiter) gin.HandlerFunc {
+	keep := l.KeepsDecision()
 	return func(c *gin.Context) {
 		var v core.Visit
-		l.Enter(native{c}, reflect.ValueOf(c).Pointer(), &v)
 		defer v.Leave()
-		v.Decision.WriteHeader(c.Writer.Header())
+		l.Enter(native{c}, reflect.ValueOf(c).Pointer(), &v)
 		if !v.Pass {
 			answer(c, &v.Response)
 			return
 		}
-		if l.KeepsDecision() {
+		v.Decision.WriteHeader(c.Writer.Header())
+		if keep && !v.Again {
 			c.Set(decisionKey{}, v.Decision)
 		}
 		c.Next() // so that Leave comes after the handler
@@ -37,6 +40,7 @@ func New(l *core.Limiter) gin.HandlerFunc {
 // Limit is the short way: rate (see core.ParseRates) for each client, counted in
 // memory by this middleware alone. A client is its IP address, or what the
 // sources say together. It panics where rate or sources are wrong.
+// See memory.Limiter.
 func Limit(rate string, by ...core.KeySource) gin.HandlerFunc {
 	return New(memory.Limiter(rate, by...))
 }
@@ -70,9 +74,10 @@ func answer(c *gin.Context, resp *core.Response) {
 		return
 	}
 	for k, v := range resp.Header {
-		c.Header(k, v)
+		c.Writer.Header()[http.CanonicalHeaderKey(k)] = slices.Clone(v)
 	}
 	if resp.ContentType == "" {
+		c.Writer.Header()["Content-Type"] = nil // nor what net/http finds by looking into the body
 		c.Status(resp.Status)
 		c.Writer.Write(resp.Body)
 		return

@@ -12,7 +12,10 @@ import (
 // native answers core's questions about a request of Gin.
 type native struct{ c *gin.Context }
 
-var _ core.Native = native{}
+var (
+	_ core.Native         = native{}
+	_ core.DecisionWriter = native{}
+)
 
 func (n native) Context() context.Context          { return n.c.Request.Context() }
 func (n native) Method() string                    { return n.c.Request.Method }
@@ -23,8 +26,10 @@ func (n native) Header(name string) string         { return n.c.Request.Header.G
 func (n native) HeaderValues(name string) []string { return n.c.Request.Header.Values(name) }
 func (n native) Query(name string) string          { return n.c.Query(name) }
 func (n native) Unwrap() any                       { return n.c }
+func (n native) WriteDecision(d core.Decision)     { d.WriteHeader(n.c.Writer.Header()) }
 
 func (n native) Body(limit int) (body []byte, err error) {
-	body, n.c.Request.Body, err = core.PeekBody(n.c.Request.Body, limit)
+	r := n.c.Request
+	body, r.Body, err = core.PeekBody(r.Body, r.ContentLength, limit)
 	return body, err
 }

@@ -1,5 +1,7 @@
 // Package httplimit limits net/http handlers, and so those of every router that
-// speaks net/http: the standard mux, chi, gorilla.
+// speaks net/http: the standard mux, chi, gorilla. Policies that look at the
+// route (core.ByRoute, Except) need a router that sets http.Request.Pattern, as
+// the standard mux and chi do.
 //
 //	mux.Handle("/", httplimit.Limit("100/m; 2000/d")(page))
 //
@@ -10,6 +12,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/stint-go/stint/backends/memory"
@@ -18,19 +21,21 @@ import (
 
 // New is the middleware that lets a request pass where l admits it. Mount it on
 // routes rather than around the mux where policies look at the route: only there
-// is it known. Where l is met twice in one request, it decides once.
+// is it known. Where l is met twice in one request, it decides once; but what has
+// header fields of its own, as http.TimeoutHandler has, makes it two requests.
 func New(l *core.Limiter) func(http.Handler) http.Handler {
+	keep := l.KeepsDecision()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var v core.Visit
-			l.Enter(&native{w, r}, reflect.ValueOf(w.Header()).Pointer(), &v)
 			defer v.Leave()
-			v.Decision.WriteHeader(w.Header())
+			l.Enter(&native{w, r}, reflect.ValueOf(w.Header()).Pointer(), &v)
 			if !v.Pass {
 				answer(w, &v.Response)
 				return
 			}
-			if l.KeepsDecision() {
+			v.Decision.WriteHeader(w.Header())
+			if keep && !v.Again {
 				r = r.WithContext(context.WithValue(r.Context(), decisionKey{}, v.Decision))
 			}
 			next.ServeHTTP(w, r)
@@ -41,6 +46,7 @@ func New(l *core.Limiter) func(http.Handler) http.Handler {
 // Limit is the short way: rate (see core.ParseRates) for each client, counted in
 // memory by this middleware alone. A client is its IP address, or what the
 // sources say together. It panics where rate or sources are wrong.
+// See memory.Limiter.
 func Limit(rate string, by ...core.KeySource) func(http.Handler) http.Handler {
 	return New(memory.Limiter(rate, by...))
 }
@@ -76,8 +82,9 @@ func answer(w http.ResponseWriter, resp *core.Response) {
 	}
 	h := w.Header()
 	for k, v := range resp.Header {
-		h.Set(k, v)
+		h[http.CanonicalHeaderKey(k)] = slices.Clone(v)
 	}
+	h["Content-Type"] = nil // nor what net/http finds by looking into the body
 	if resp.ContentType != "" {
 		h.Set("Content-Type", resp.ContentType)
 	}

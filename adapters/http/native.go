@@ -15,7 +15,10 @@ type native struct {
 	r *http.Request
 }
 
-var _ core.Native = (*native)(nil)
+var (
+	_ core.Native         = (*native)(nil)
+	_ core.DecisionWriter = (*native)(nil)
+)
 
 func (n *native) Context() context.Context          { return n.r.Context() }
 func (n *native) Method() string                    { return n.r.Method }
@@ -36,7 +39,13 @@ func (n *native) Route() string {
 	return strings.TrimLeft(route, " \t")
 }
 
+func (n *native) WriteDecision(d core.Decision) {
+	if n.w != nil { // not so for what Request makes
+		d.WriteHeader(n.w.Header())
+	}
+}
+
 func (n *native) Body(limit int) (body []byte, err error) {
-	body, n.r.Body, err = core.PeekBody(n.r.Body, limit)
+	body, n.r.Body, err = core.PeekBody(n.r.Body, n.r.ContentLength, limit)
 	return body, err
 }

@@ -21,7 +21,7 @@ type panickyRule struct {
 	in string
 }
 
-func (r panickyRule) Decide(s core.State, now, phase, cost int64) core.Verdict {
+func (r panickyRule) Decide(s core.State, now, phase, cost int64) core.Judgement {
 	r.trip("Decide")
 	return r.Rule.Decide(s, now, phase, cost)
 }
@@ -59,7 +59,7 @@ func TestPanickingRule(t *testing.T) {
 			take(t, b, askFor(sp, r, "old", 1))
 			for _, key := range []string{"old", "new"} {
 				for name, call := range map[string]func(core.Ask){
-					"TakeOne": func(a core.Ask) { b.TakeOne(0, a) },
+					"TakeOne": func(a core.Ask) { one(b, 0, a) },
 					"Take": func(a core.Ask) {
 						b.Take(t.Context(), 0, []core.Ask{askFor(sp, r, "third", 0), a}, make([]core.Verdict, 2))
 					},
@@ -114,10 +114,10 @@ func TestBadInput(t *testing.T) {
 		"short out":     second(b.Take(t.Context(), 0, []core.Ask{good}, out)),
 		"instant":       second(b.Take(t.Context(), -1, []core.Ask{good, good}, out)),
 		"cancelled":     second(b.Take(cancelled, 0, []core.Ask{good, good}, out)),
-		"one negative":  third(b.TakeOne(0, negative)),
-		"one ruleless":  third(b.TakeOne(0, ruleless)),
-		"one spaceless": third(b.TakeOne(0, spaceless)),
-		"one instant":   third(b.TakeOne(-1, good)),
+		"one negative":  third(one(b, 0, negative)),
+		"one ruleless":  third(one(b, 0, ruleless)),
+		"one spaceless": third(one(b, 0, spaceless)),
+		"one instant":   third(one(b, -1, good)),
 		"settle short":  b.Settle(t.Context(), 0, []core.Ask{good}, nil, []int64{1}),
 		"settle rule":   b.Settle(t.Context(), 0, []core.Ask{ruleless}, make([]core.Receipt, 1), []int64{1}),
 		"settle ended":  b.Settle(cancelled, 0, []core.Ask{good}, make([]core.Receipt, 1), []int64{1}),
@@ -169,7 +169,7 @@ func TestExpiryHammer(t *testing.T) {
 					if i%1000 > 700 {
 						key = strconv.Itoa(i) // what is seldom used is swept and made anew
 					}
-					v, now, err := b.TakeOne(0, askFor(sp, r, key, 1))
+					v, now, err := one(b, 0, askFor(sp, r, key, 1))
 					if err != nil {
 						t.Error(err)
 					}
@@ -181,7 +181,7 @@ func TestExpiryHammer(t *testing.T) {
 					}
 					seen[cell{key, now / window}] = c
 					mu.Unlock()
-					if _, _, err := b.TakeOne(0, askFor(crowd, rc, strconv.Itoa(i), 1)); err != nil {
+					if _, _, err := one(b, 0, askFor(crowd, rc, strconv.Itoa(i), 1)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -284,7 +284,7 @@ func TestResetFreesForReuse(t *testing.T) {
 				if v := take(t, b, a); !v.OK {
 					t.Fatalf("after a reset: %+v", v)
 				}
-				if v, _, _ := b.TakeOne(1e15, a); !v.OK {
+				if v, _, _ := one(b, 1e15, a); !v.OK {
 					t.Fatalf("explicit instant after a reset: %+v", v)
 				}
 				cells = append(cells, a.Cell)
@@ -314,9 +314,9 @@ func TestNothingIsAllocatedPerDecision(t *testing.T) {
 	ctx := context.Background()
 	take(t, b, askFor(shut, r0, "a", 1))
 	for name, f := range map[string]func(){
-		"admitted": func() { b.TakeOne(0, asks[0]) },
-		"refused":  func() { b.TakeOne(0, askFor(shut, r0, "a", 1)) },
-		"peek":     func() { b.TakeOne(0, peek) },
+		"admitted": func() { one(b, 0, asks[0]) },
+		"refused":  func() { one(b, 0, askFor(shut, r0, "a", 1)) },
+		"peek":     func() { one(b, 0, peek) },
 		"four":     func() { b.Take(ctx, 0, asks[:4], out[:4]) },
 		"eight":    func() { b.Take(ctx, 0, asks, out) },
 	} {

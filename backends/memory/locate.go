@@ -20,14 +20,20 @@ const explicitClock = 0x9e3779b97f4a7c15
 // written is what costs most in a decision, here and below. It calls the phase
 // function of the space, which is the user's: never under a lock.
 func (b *Backend) locate(c *core.Cell, explicit bool, p *place) {
-	key := c.Key.Fingerprint(&b.seeds, [2]uint64{})
-	id := c.Space.ID()
-	first, second := key[0]^id[0], key[1]^id[1]
-	p.body = second
-	p.side = uint32(first >> tagBits)
-	p.tag = uint32(first) << addrBits
-	p.shard = uint32(key[0] >> b.shift)
-	p.phase = c.Phase(second)
+	b.locatePrint(c.Space, c.Key.Print(&b.seeds), explicit, p)
+	if c.Space.OwnPhase() {
+		p.phase = c.Phase(0)
+	}
+}
+
+// locatePrint is locate for a key that is known by its print alone.
+func (b *Backend) locatePrint(space *core.Space, key core.Print, explicit bool, p *place) {
+	cell := key.Xor(space.ID())
+	p.body = cell.B
+	p.side = uint32(cell.A >> tagBits)
+	p.tag = uint32(cell.A) << addrBits
+	p.shard = uint32(key.A >> b.shift)
+	p.phase = space.Phase(cell.B)
 	if explicit {
 		p.body ^= explicitClock
 	}

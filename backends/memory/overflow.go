@@ -17,7 +17,7 @@ type overflow struct {
 }
 
 type overflowID struct {
-	space    [2]uint64
+	space    core.Print
 	explicit bool
 }
 
@@ -43,7 +43,7 @@ func (o *overflow) cell(s *core.Space, explicit bool) *overflowCell {
 	if len(o.cells) == mostOverflow {
 		o.dropOne()
 	}
-	c = &overflowCell{phase: int64(id.space[1] % uint64(s.Window()))}
+	c = &overflowCell{phase: int64(id.space.B % uint64(s.Window()))}
 	o.cells[id] = c
 	return c
 }

@@ -39,63 +39,66 @@ type seat struct {
 	addr  uint32        // 0: a newcomer
 	over  *overflowCell // instead, where there is no room
 	ahead int64         // cost of the asks before it on the same overflow cell
+	words int           // of the rule
 	full  bool          // its state could not grow
 }
 
-func (t *seat) load(words int) core.State {
+func (t *seat) load() core.State {
 	if t.over != nil {
-		return t.over.load(words)
+		return t.over.load(t.words)
 	}
-	return t.shard.load(t.addr, words)
+	return t.shard.load(t.addr, t.words)
 }
 
-// judge writes the verdict of the cell as it is. For a shared overflow cell the
-// asks before this one count as charged.
-func (t *seat) judge(a *core.Ask, v *core.Verdict, m *moment) {
+// judge writes the verdict of the cell as it is, and returns its state. For a
+// shared overflow cell the asks before this one count as charged.
+func (t *seat) judge(a *core.Ask, v *core.Verdict, m *moment) core.State {
 	if t.full {
 		*v = core.Verdict{Err: errFull}
-		return
+		return nil
 	}
 	cost := a.Cost
 	if t.ahead != 0 {
 		cost = min(cost, core.MaxCount) + t.ahead // more than MaxLimit either way
 	}
-	*v = a.Rule.Decide(t.load(a.Rule.Words()), m.now, t.phase, cost)
+	state := t.load()
+	v.Judgement = a.Rule.Decide(state, m.now, t.phase, cost)
+	v.Charged, v.Receipt, v.Err = false, core.Receipt{}, nil
+	return state
 }
 
 // prepare makes sure that a charge finds room, before anything is charged. Where
 // it answers false the seat is marked, and the decision must be judged again.
-func (t *seat) prepare(a *core.Ask, m *moment) bool {
+func (t *seat) prepare(m *moment) bool {
 	if t.over != nil || t.full {
 		return true
 	}
-	words := a.Rule.Words()
-	if t.addr != 0 && !isApart(words) {
+	if t.addr != 0 && !isApart(t.words) {
 		return true
 	}
 	if t.addr != 0 {
 		t.shard.pinned = append(t.shard.pinned, t.addr)
-		t.full = !t.shard.claimApart(t.addr, words, m.tick)
+		t.full = !t.shard.claimApart(t.addr, t.words, m.tick)
 		return !t.full
 	}
-	return t.shard.reserve(words, m.tick) && (!isApart(words) || t.shard.claimApart(0, words, m.tick))
+	return t.shard.reserve(t.words, m.tick) && (!isApart(t.words) || t.shard.claimApart(0, t.words, m.tick))
 }
 
 // finish charges the ask, or not, and makes its verdict describe the cell after
-// that. admitted is the decision's for a hard ask, its own for a soft one.
-func (t *seat) finish(a *core.Ask, v *core.Verdict, admitted bool, m *moment) {
+// that. admitted is the decision's for a hard ask, its own for a soft one; state
+// is what load returns now.
+func (t *seat) finish(a *core.Ask, v *core.Verdict, state core.State, admitted bool, m *moment) {
 	if t.full {
 		return
 	}
 	v.Charged = charges(a.When, admitted)
-	words := a.Rule.Words()
 	if v.Charged && a.Cost > 0 {
-		state, receipt := a.Rule.Charge(t.load(words), m.now, t.phase, a.Cost)
-		t.store(state, words, m.expiry(a.Rule.Until(state)), limited(v))
+		state, receipt := a.Rule.Charge(state, m.now, t.phase, a.Cost)
+		t.store(state, m.expiry(a.Rule.Until(state)), limited(&v.Judgement))
 		if admitted {
 			v.Receipt = receipt
 		}
-	} else if limited(v) {
+	} else if limited(&v.Judgement) {
 		t.mark()
 	}
 	if v.OK != v.Charged {
@@ -106,18 +109,21 @@ func (t *seat) finish(a *core.Ask, v *core.Verdict, admitted bool, m *moment) {
 // revise is for the two cases in which the judgement's figures do not hold
 // after the step: a charge foretold that was not made, one made unforeseen.
 func (t *seat) revise(a *core.Ask, v *core.Verdict, m *moment) {
-	cost := a.Cost
-	if v.OK {
-		cost = 0
-	}
-	now := a.Rule.Decide(t.load(a.Rule.Words()), m.now, t.phase, cost)
-	v.Remaining, v.NextAfter, v.ResetAfter = now.Remaining, now.NextAfter, now.ResetAfter
-	if !v.OK {
-		v.RetryAfter = now.RetryAfter
-	}
+	v.Judgement = revised(v.Judgement, a.Rule, t.load(), m.now, t.phase, a.Cost)
 }
 
-func (t *seat) store(state core.State, words int, until uint32, limited bool) {
+func revised(j core.Judgement, rule core.Rule, state core.State, now, phase, cost int64) core.Judgement {
+	if !j.OK {
+		j = rule.Decide(state, now, phase, cost)
+		j.OK = false // as it was decided
+		return j
+	}
+	j = rule.Decide(state, now, phase, 0)
+	j.OK, j.RetryAfter = true, 0
+	return j
+}
+
+func (t *seat) store(state core.State, until uint32, limited bool) {
 	if t.over != nil {
 		t.shard.shared.overflow.store(t.over, state, until)
 		return
@@ -125,7 +131,7 @@ func (t *seat) store(state core.State, words int, until uint32, limited bool) {
 	if limited {
 		until |= atLimit
 	}
-	t.addr = t.shard.store(&t.place, t.addr, state, words, until)
+	t.addr = t.shard.store(&t.place, t.addr, state, t.words, until)
 }
 
 // mark notes, outside the state, that a cell was found at its limit.
@@ -148,9 +154,9 @@ func charges(w core.When, admitted bool) bool {
 
 // limited tells that the cell refuses, or will refuse the very next unit. A cost
 // that never fits says nothing about the cell.
-func limited(v *core.Verdict) bool {
-	if v.OK {
-		return v.Remaining == 0 && v.ResetAfter > 0
+func limited(j *core.Judgement) bool {
+	if j.OK {
+		return j.Remaining == 0 && j.ResetAfter > 0
 	}
-	return v.RetryAfter != core.Forever && v.Err == nil
+	return j.RetryAfter != core.Forever
 }

@@ -43,17 +43,16 @@ func (h *hold) settle(seats []seat, asks []core.Ask, r core.Receipt, delta int64
 	if t.addr == 0 && delta < 0 {
 		return
 	}
-	words := rule.Words()
-	if delta > 0 && !t.prepare(&asks[0], m) && t.addr == 0 {
+	if delta > 0 && !t.prepare(m) && t.addr == 0 {
 		t.shard.giveBack()
 		h.share(seats, asks, 0, m)
 	}
-	state := rule.Settle(t.load(words), m.now, t.phase, r, delta)
+	state := rule.Settle(t.load(), m.now, t.phase, r, delta)
 	until := rule.Until(state)
 	if until == 0 && t.over == nil {
 		t.shard.forget(&t.place)
 		return
 	}
-	v := rule.Decide(state, m.now, t.phase, 0)
-	t.store(state, words, m.expiry(until), limited(&v))
+	j := rule.Decide(state, m.now, t.phase, 0)
+	t.store(state, m.expiry(until), limited(&j))
 }

@@ -10,19 +10,7 @@ import (
 
 var errFull = fmt.Errorf("memory: no room for a state to grow, and nothing to evict: %w", core.ErrUnavailable)
 
-// TakeOne implements core.SingleTaker. It allocates nothing for cells of a fixed
-// number of words, but for the slabs that all cells share.
-func (b *Backend) TakeOne(at int64, ask core.Ask) (v core.Verdict, now int64, err error) {
-	if err := check(&ask); err != nil {
-		return v, 0, err
-	}
-	if at < 0 {
-		return v, 0, errAt
-	}
-	now = b.takeOne(at, &ask, &v)
-	return v, now, nil
-}
-
+// takeOne is a Take of one ask.
 func (b *Backend) takeOne(at int64, ask *core.Ask, out *core.Verdict) int64 {
 	var t seat
 	b.locate(&ask.Cell, at != 0, &t.place)
@@ -32,26 +20,32 @@ func (b *Backend) takeOne(at int64, ask *core.Ask, out *core.Verdict) int64 {
 	defer t.shard.unlock()
 	var m moment
 	t.shard.enter(&m, at, read)
-	t.addr = t.shard.find(&t.place)
-	if t.addr == 0 && ask.When == core.Never && t.shard.crowded(m.tick) || !t.decide(ask, out, &m) {
-		t.shard.giveBack()
-		b.decideOver(&t, ask, out, &m)
-	}
+	b.takeAlone(&t, ask, out, &m)
 	t.shard.tidy(m.tick)
 	return m.now
+}
+
+// takeAlone decides one ask in its shard, whose lock is held.
+func (b *Backend) takeAlone(t *seat, ask *core.Ask, out *core.Verdict, m *moment) {
+	t.words = ask.Rule.Words()
+	t.addr = t.shard.find(&t.place)
+	if t.addr == 0 && ask.When == core.Never && t.shard.crowded(m.tick) || !t.decide(ask, out, m) {
+		t.shard.giveBack()
+		b.decideOver(t, ask, out, m)
+	}
 }
 
 // decide is a decision of one ask. It answers false where there is no room for
 // a newcomer; nothing has changed then.
 func (t *seat) decide(ask *core.Ask, out *core.Verdict, m *moment) bool {
-	t.judge(ask, out, m)
-	if ask.Cost > 0 && charges(ask.When, out.OK) && !t.prepare(ask, m) {
+	state := t.judge(ask, out, m)
+	if ask.Cost > 0 && charges(ask.When, out.OK) && !t.prepare(m) {
 		if !t.full {
 			return false
 		}
 		t.judge(ask, out, m)
 	}
-	t.finish(ask, out, out.OK, m)
+	t.finish(ask, out, state, out.OK, m)
 	return true
 }
 
@@ -146,7 +140,7 @@ func (h *hold) lock(at int64, asks []core.Ask, seats []seat, order []uint32, m *
 	for i := range seats {
 		t := &seats[i]
 		b.locate(&asks[i].Cell, at != 0, &t.place)
-		t.shard = &b.shards[t.place.shard]
+		t.shard, t.words = &b.shards[t.place.shard], asks[i].Rule.Words()
 		if j, found := slices.BinarySearch(order, t.place.shard); !found {
 			order = slices.Insert(order, j, t.place.shard)
 		}
@@ -201,7 +195,8 @@ func (h *hold) decide(seats []seat, asks []core.Ask, out []core.Verdict, m *mome
 			continue
 		}
 		for i := range seats {
-			seats[i].finish(&asks[i], &out[i], admits(&asks[i], &out[i], admitted), m)
+			t := &seats[i]
+			t.finish(&asks[i], &out[i], t.load(), admits(&asks[i], &out[i], admitted), m)
 		}
 		return
 	}
@@ -234,7 +229,7 @@ func (h *hold) prepare(seats []seat, asks []core.Ask, out []core.Verdict, admitt
 	}
 	for i := range seats {
 		t, a := &seats[i], &asks[i]
-		if a.Cost == 0 || !charges(a.When, admits(a, &out[i], admitted)) || t.prepare(a, m) {
+		if a.Cost == 0 || !charges(a.When, admits(a, &out[i], admitted)) || t.prepare(m) {
 			continue
 		}
 		if !t.full {

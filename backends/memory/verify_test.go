@@ -31,9 +31,9 @@ func open(t testing.TB, cells, bytes int) *Backend {
 	return b
 }
 
-func take(t testing.TB, b *Backend, a core.Ask) core.Verdict {
+func take(t testing.TB, b *Backend, a core.Ask) core.Outcome {
 	t.Helper()
-	v, _, err := b.TakeOne(0, a)
+	v, _, err := one(b, 0, a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,4 +112,10 @@ func verify(t testing.TB, b *Backend) {
 	if got := b.shared.pool.free.Load(); got != int64(len(slabs))*slabChunks-used {
 		t.Fatalf("free chunks counted %d, found %d", got, int64(len(slabs))*slabChunks-used)
 	}
+}
+
+// one is a decision of one ask by the short way.
+func one(b *Backend, at int64, a core.Ask) (core.Outcome, int64, error) {
+	o, err := b.TakeOne(at, a.Cell.Space, a.Rule, a.Cell.Key.Print(&b.seeds), a.Cost, a.When)
+	return o, o.Now, err
 }

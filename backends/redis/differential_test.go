@@ -218,12 +218,12 @@ func (l *timeline) take(rule core.Rule) {
 // model is what core.Backend says of one ask, in the shortest form.
 func (l *timeline) model(ask core.Ask) (v core.Verdict, now int64) {
 	now = l.now
-	v = ask.Rule.Decide(l.state, now, l.phase, ask.Cost)
+	v.Judgement = ask.Rule.Decide(l.state, now, l.phase, ask.Cost)
 	ok := v.OK
 	charged := ask.When == core.Always || ask.When == core.OnAdmit && ok || ask.When == core.OnRefuse && !ok
 	if !charged {
 		if ok {
-			v = ask.Rule.Decide(l.state, now, l.phase, 0)
+			v.Judgement = ask.Rule.Decide(l.state, now, l.phase, 0)
 			v.OK, v.RetryAfter = true, 0
 		}
 		return v, now
@@ -231,7 +231,7 @@ func (l *timeline) model(ask core.Ask) (v core.Verdict, now int64) {
 	var rc core.Receipt
 	l.state, rc = ask.Rule.Charge(l.state, now, l.phase, ask.Cost)
 	if !ok {
-		v = ask.Rule.Decide(l.state, now, l.phase, ask.Cost)
+		v.Judgement = ask.Rule.Decide(l.state, now, l.phase, ask.Cost)
 		rc = core.Receipt{}
 	}
 	v.Charged, v.Receipt = true, rc

@@ -61,20 +61,18 @@ func conclude(now int64, ts []target, cells []seen, out []core.Verdict) {
 // verdict describes the cell after the step. admitted is the decision's for a
 // hard ask, its own for a soft one.
 func (t *target) verdict(now int64, state core.State, charged, admitted bool) core.Verdict {
-	v := t.Rule.Decide(state, now, t.phase, t.cost)
-	ok := v.OK
+	v := core.Verdict{Judgement: t.Rule.Decide(state, now, t.phase, t.cost), Charged: charged}
 	if !charged {
-		if ok { // Decide foretold a charge that was not made
-			v = t.Rule.Decide(state, now, t.phase, 0)
+		if v.OK { // Decide foretold a charge that was not made
+			v.Judgement = t.Rule.Decide(state, now, t.phase, 0)
 			v.OK, v.RetryAfter = true, 0
 		}
 		return v
 	}
 	after, receipt := t.Rule.Charge(slices.Clone(state), now, t.phase, t.cost)
-	if !ok { // the promise to come again counts from here
-		v = t.Rule.Decide(after, now, t.phase, t.cost)
+	if !v.OK { // the promise to come again counts from here
+		v.Judgement = t.Rule.Decide(after, now, t.phase, t.cost)
 	}
-	v.Charged = true
 	if admitted {
 		v.Receipt = receipt
 	}

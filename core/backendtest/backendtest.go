@@ -45,8 +45,7 @@ type Options struct {
 // for one check; it may be the same one every time. It registers its clean-up
 // with the t it gets, which is the check's own.
 //
-// A backend that is a core.SingleTaker runs everything twice, the second time
-// with all decisions of one ask going through TakeOne.
+// A backend that is a core.SingleTaker is held to its Take by its TakeOne.
 func Run(t *testing.T, open func(t *testing.T) core.Backend) {
 	t.Helper()
 	Options{}.Run(t, open)
@@ -66,15 +65,7 @@ func (o Options) Run(t *testing.T, open func(t *testing.T) core.Backend) {
 			t.Log("declared by the backend:", lack.name)
 		}
 	}
-	t.Run("Take", func(t *testing.T) { o.run(t, open) })
-	if _, ok := open(t).(core.SingleTaker); ok {
-		t.Run("TakeOne", func(t *testing.T) {
-			o.run(t, func(t *testing.T) core.Backend {
-				b := open(t)
-				return single{b, b.(core.SingleTaker)}
-			})
-		})
-	}
+	o.run(t, open)
 }
 
 func (o Options) run(t *testing.T, open func(t *testing.T) core.Backend) {
@@ -101,6 +92,7 @@ type check struct {
 
 var checks = []check{
 	{name: "random timelines agree with the model", once: randomTimelines},
+	{name: "TakeOne is Take", each: takeOneIsTake},
 	{name: "contention on one cell admits exactly the limit", each: contentionOneCell},
 	{name: "contention by the own clock admits exactly the limit", each: contentionOwnClock},
 	{name: "contention on several cells is all or nothing", each: contentionManyCells},

@@ -46,7 +46,7 @@ func badInput(s *suite) {
 func (s *suite) refused(what string, verdicts int, asks ...core.Ask) {
 	s.Helper()
 	out := make([]core.Verdict, verdicts)
-	err, panicked := s.guard(func() error {
+	panicked, err := s.guard(func() error {
 		_, err := s.backend.Take(context.Background(), epoch, asks, out)
 		return err
 	})
@@ -67,14 +67,14 @@ func (s *suite) refused(what string, verdicts int, asks ...core.Ask) {
 
 func (s *suite) fails(what string, f func() error) {
 	s.Helper()
-	if err, panicked := s.guard(f); err == nil {
+	if panicked, err := s.guard(f); err == nil {
 		s.Errorf("%s: no error (panic: %v)", what, panicked)
 	}
 }
 
-func (s *suite) guard(f func() error) (err error, panicked any) {
+func (s *suite) guard(f func() error) (panicked any, err error) {
 	defer func() { panicked = recover() }()
-	return f(), nil
+	return nil, f()
 }
 
 func growingRefused(s *suite) {

@@ -50,7 +50,7 @@ func (m *Model) decide(now int64, asks []core.Ask, out []core.Verdict) {
 	admitted := true
 	for i, a := range asks {
 		state, phase := m.load(a)
-		out[i] = a.Rule.Decide(state, now, phase, a.Cost)
+		out[i] = core.Verdict{Judgement: a.Rule.Decide(state, now, phase, a.Cost)}
 		if !a.Soft && !out[i].OK {
 			admitted = false
 		}
@@ -85,12 +85,11 @@ func (m *Model) conclude(now int64, a core.Ask, admitted bool, v *core.Verdict) 
 	}
 	switch {
 	case v.OK && !v.Charged: // Decide foretold a charge that was not made
-		*v = a.Rule.Decide(state, now, phase, 0)
+		v.Judgement = a.Rule.Decide(state, now, phase, 0)
 		v.OK, v.RetryAfter = true, 0
 	case !v.OK && v.Charged: // the promise to come again counts from here
 		state, _ = m.load(a)
-		*v = a.Rule.Decide(state, now, phase, a.Cost)
-		v.Charged = true
+		v.Judgement = a.Rule.Decide(state, now, phase, a.Cost)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // strategy but this one to see where a window ends.
 type quota struct{}
 
-func (quota) Name() string { return "backendtest-quota" }
+func (quota) Name() string { return "backendtest-quota-staggered" }
 
 func (quota) Bind(r core.Rate) (core.Rule, error) {
 	if r.Limit < 0 || r.Limit > core.MaxLimit || r.Window <= 0 || r.Window.Microseconds() > core.MaxWindow {
@@ -25,7 +25,7 @@ func (quota) Bind(r core.Rate) (core.Rule, error) {
 // Both are zero when nothing is used.
 type quotaRule struct{ limit, window int64 }
 
-func (q quotaRule) Shape() string         { return "backendtest-quota" }
+func (q quotaRule) Shape() string         { return "backendtest-quota-staggered" }
 func (q quotaRule) Quota() (int64, int64) { return q.limit, q.window }
 func (q quotaRule) Words() int            { return 2 }
 
@@ -41,9 +41,9 @@ func (q quotaRule) at(s core.State, now, phase int64) (end, used int64) {
 	return now - gone + q.window, 0
 }
 
-func (q quotaRule) Decide(s core.State, now, phase, cost int64) core.Verdict {
+func (q quotaRule) Decide(s core.State, now, phase, cost int64) core.Judgement {
 	end, used := q.at(s, now, phase)
-	v := core.Verdict{OK: cost <= q.limit-used && q.limit > 0}
+	v := core.Judgement{OK: cost <= q.limit-used && q.limit > 0}
 	if v.OK {
 		used += cost
 	}

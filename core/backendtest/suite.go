@@ -144,7 +144,7 @@ func keyed(k core.Key, a core.Ask) core.Ask      { a.Cell.Key = k; return a }
 func within(sp *core.Space, a core.Ask) core.Ask { a.Cell.Space = sp; return a }
 
 // junk fills verdicts before a call: a backend has to write every field.
-var junk = core.Verdict{OK: true, Charged: true, Remaining: -7, RetryAfter: -7, NextAfter: -7, ResetAfter: -7,
+var junk = core.Verdict{Judgement: core.Judgement{OK: true, Remaining: -7, RetryAfter: -7, NextAfter: -7, ResetAfter: -7}, Charged: true,
 	Receipt: core.Receipt{A: -7, B: -7, C: -7}, Err: errInput}
 
 // try is one Take. It asks from memory that is overwritten afterwards.
@@ -175,22 +175,4 @@ func (s *suite) take(at int64, asks ...core.Ask) []core.Verdict {
 		}
 	}
 	return out
-}
-
-// single sends decisions of one ask through TakeOne. It looks at the context
-// first, as every caller of TakeOne has to.
-type single struct {
-	core.Backend
-	one core.SingleTaker
-}
-
-func (b single) Take(ctx context.Context, at int64, asks []core.Ask, out []core.Verdict) (now int64, err error) {
-	if len(asks) != 1 || len(out) != 1 {
-		return b.Backend.Take(ctx, at, asks, out)
-	}
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	out[0], now, err = b.one.TakeOne(at, asks[0])
-	return now, err
 }

@@ -1,5 +1,5 @@
-// Package guard is a hook struct as an application has it: the examples for Gin
-// and for net/http share it, because a hook knows no framework.
+// Package guard is a hook struct as an application has it: the examples for all
+// frameworks share it, because a hook knows none of them.
 package guard
 
 import (
@@ -22,9 +22,10 @@ func (g LoginGuard) ShouldLimit(r core.Request) bool {
 	return r.Method() == "POST" && g.Base.ShouldLimit(r)
 }
 
-// KeyExtra adds the user name to what the policy counts by, the client's address.
+// KeyExtra adds the user name to what the policy counts by, the client's address:
+// in one spelling, or each way to write a name would have a count of its own.
 func (g LoginGuard) KeyExtra(r core.Request, key core.Key) core.Key {
-	return g.Base.KeyExtra(r, key).With(g.Field, r.Form(g.Field))
+	return g.Base.KeyExtra(r, key).With(g.Field, core.FoldText(r.Form(g.Field)))
 }
 
 // Disallowed answers as usual, after a note. The note has no user name: people

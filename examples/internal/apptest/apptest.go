@@ -6,8 +6,8 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -19,6 +19,12 @@ import (
 // NewApp makes an application that reads the time from now.
 type NewApp func(now func() time.Time, audit *slog.Logger) (http.Handler, error)
 
+// NewServer makes one that serves by itself.
+type NewServer func(now func() time.Time, audit *slog.Logger) (Server, error)
+
+// A Server answers at a listener until it is closed.
+type Server func(net.Listener) error
+
 // An app is an application that runs.
 type app struct {
 	*testing.T
@@ -27,17 +33,25 @@ type app struct {
 	audit bytes.Buffer
 }
 
-func start(t *testing.T, newApp NewApp) *app {
+func start(t *testing.T, newServer NewServer) *app {
 	t.Helper()
 	a := &app{T: t}
 	a.clock.Store(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC).UnixNano())
-	h, err := newApp(func() time.Time { return time.Unix(0, a.clock.Load()) }, slog.New(slog.NewTextHandler(&a.audit, nil)))
+	serve, err := newServer(func() time.Time { return time.Unix(0, a.clock.Load()) }, slog.New(slog.NewTextHandler(&a.audit, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(h)
-	t.Cleanup(s.Close)
-	a.url = s.URL
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- serve(l) }()
+	t.Cleanup(func() {
+		l.Close()
+		<-done
+	})
+	a.url = "http://" + l.Addr().String()
 	return a
 }
 
@@ -91,12 +105,20 @@ func (r answer) retryAfter(a *app) int {
 	return s
 }
 
-// Run tests an application.
+// Run tests an application on net/http.
 func Run(t *testing.T, newApp NewApp) {
+	RunServer(t, func(now func() time.Time, audit *slog.Logger) (Server, error) {
+		h, err := newApp(now, audit)
+		return func(l net.Listener) error { return http.Serve(l, h) }, err
+	})
+}
+
+// RunServer tests an application.
+func RunServer(t *testing.T, newServer NewServer) {
 	for name, test := range map[string]func(*app){
 		"everyone": everyone, "login": login, "form": form, "reports": reports, "search": search,
 	} {
-		t.Run(name, func(t *testing.T) { test(start(t, newApp)) })
+		t.Run(name, func(t *testing.T) { test(start(t, newServer)) })
 	}
 }
 
