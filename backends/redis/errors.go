@@ -25,9 +25,9 @@ var (
 	// ErrConfig: the server refuses this client: password, permissions, too many
 	// clients, a command that it does not have.
 	ErrConfig = fmt.Errorf("redis refuses this client: %w", core.ErrUnavailable)
-	// ErrPool: the client's pool had no connection to spare in time. Nothing was
-	// sent. Raise PoolSize, or find what holds the connections.
-	ErrPool = fmt.Errorf("no connection in the pool: %w", core.ErrUnavailable)
+	// ErrPool: the client had no connection in time: all in its pool were in use,
+	// or dialling took too long. Nothing was sent.
+	ErrPool = fmt.Errorf("no connection in time: %w", core.ErrUnavailable)
 	// ErrClosed: the client was closed.
 	ErrClosed = fmt.Errorf("redis client is closed: %w", core.ErrUnavailable)
 	// ErrContention: a rule without a Program met so many others on its cells
@@ -84,16 +84,15 @@ func refusal(err error) (tries int, kind error) {
 }
 
 // kindOf names what went wrong in a call that failed.
-func (b *Backend) kindOf(err error) error {
+func kindOf(err error) error {
 	if _, kind := refusal(err); kind != nil {
 		return kind
 	}
 	switch {
 	case errors.Is(err, redis.ErrClosed):
 		return ErrClosed
-	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-		return ErrPool
-	case errors.Is(err, context.DeadlineExceeded) && b.poolIsFull():
+	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),
+		errors.Is(err, context.DeadlineExceeded): // of a socket it would be a net.Error
 		return ErrPool
 	}
 	if _, ok := errors.AsType[redis.Error](err); ok {
@@ -102,21 +101,10 @@ func (b *Backend) kindOf(err error) error {
 	return core.ErrUnavailable
 }
 
-// poolIsFull tells of a client of one server whether it waits for a connection
-// because all of them are in use.
-func (b *Backend) poolIsFull() bool {
-	c, ok := b.client.(*redis.Client)
-	if !ok {
-		return false
-	}
-	s, size := c.PoolStats(), c.Options().PoolSize
-	return size > 0 && int(s.TotalConns) >= size && s.IdleConns == 0
-}
-
 // fail wraps what the client answered. Errors of this package never hold keys,
 // which are personal data, only their names in Redis; nor passwords.
 func (b *Backend) fail(doing string, err error) error {
-	return fmt.Errorf("redislimit: %s: %w: %w", doing, b.kindOf(err), err)
+	return fmt.Errorf("redislimit: %s: %w: %w", doing, kindOf(err), err)
 }
 
 // foreign is the error of a cell that holds what this library did not write.

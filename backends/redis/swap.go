@@ -53,24 +53,24 @@ func (b *Backend) swap(ctx context.Context, at int64, ts []target) (now int64, c
 // update reads the cells, has them changed, and writes what changed if nobody
 // else wrote in between; otherwise again.
 func (b *Backend) update(ctx context.Context, at int64, ts []target, change func([]snapshot)) error {
-	for range swaps {
+	for try := range swaps {
 		snaps, err := b.read(ctx, at, ts)
 		if err != nil {
-			return b.contended(ctx, err)
+			return contended(try, err)
 		}
 		change(snaps)
 		done, err := b.write(ctx, at, snaps)
 		if err != nil || done {
-			return b.contended(ctx, err)
+			return contended(try, err)
 		}
 	}
 	return fmt.Errorf("redislimit: %w", ErrContention)
 }
 
-// contended is err; but where no time was left to send anything, all tries
-// before were undone by others.
-func (b *Backend) contended(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) && !b.poolIsFull() {
+// contended is err; but where no time was left to send anything after tries that
+// were undone by others, it was they.
+func contended(tries int, err error) error {
+	if tries > 0 && errors.Is(err, ErrPool) {
 		return fmt.Errorf("redislimit: %w: %w", ErrContention, err)
 	}
 	return err
