@@ -7,6 +7,7 @@ set -eu
 
 # One server a line: the program, its package in Debian, its formula in Homebrew.
 needed='
+redis-server redis-server redis
 '
 if [ $# -gt 0 ]; then # for a try: servers.sh "redis-server redis-server redis" …
 	needed=$(printf '%s\n' "$@")

@@ -1,0 +1,108 @@
+package redislimit
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stint-go/stint/core"
+)
+
+// DefaultTimeout is how long an operation may take where Options say nothing.
+const DefaultTimeout = 50 * time.Millisecond
+
+// Options are the settings of a Backend. The zero value is ready to use.
+type Options struct {
+	// Timeout bounds every call, with all that belongs to it: waiting for a
+	// connection, dialling, sending, waiting for the reply. 0 is DefaultTimeout.
+	// The deadline of the caller's context counts where it is earlier; its
+	// cancellation does not, once the call has begun: who hangs up pays.
+	Timeout time.Duration
+}
+
+// A Backend keeps cells in Redis. It is safe for concurrent use.
+type Backend struct {
+	client  redis.UniversalClient
+	timeout time.Duration
+	slotOf  func(tag []byte) uint64 // where the cells of an identity live; nil: all in one place
+	plans   planCache
+	reload  reloader
+}
+
+var _ core.Backend = (*Backend)(nil)
+
+// New returns a Backend on a client that is already built: a *redis.Client (of
+// one server, or redis.NewFailoverClient's), a *redis.ClusterClient or a
+// *redis.Ring. It does no I/O: Redis may still be down. It does not close the
+// client.
+//
+// The client must honour deadlines, or a server that hangs would hang its
+// callers: a ClusterClient or Ring needs ContextTimeoutEnabled in its options
+// and is refused without it. For a *redis.Client New sees to that itself, on a
+// copy that shares the connection pool; the client it was given stays as it is.
+func New(client redis.UniversalClient, o Options) (*Backend, error) {
+	b := &Backend{client: client, timeout: o.Timeout, plans: planCache{most: maxPlans}}
+	if o.Timeout == 0 {
+		b.timeout = DefaultTimeout
+	}
+	var errs []error
+	if o.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("redislimit: timeout %v is negative: use 0 for %v", o.Timeout, DefaultTimeout))
+	}
+	switch c := client.(type) {
+	case *redis.Client:
+		if c == nil {
+			return nil, errNoClient
+		}
+		own := c.WithTimeout(b.timeout)
+		own.Options().ContextTimeoutEnabled = true // of the copy: WithTimeout clones the options
+		b.client = own
+	case *redis.ClusterClient:
+		if c == nil {
+			return nil, errNoClient
+		}
+		opt := c.Options()
+		errs = append(errs, deadlines("redis.ClusterOptions", opt.ContextTimeoutEnabled, opt.ReadTimeout, opt.WriteTimeout))
+		b.slotOf = clusterSlot
+		b.reload.client = c
+	case *redis.Ring:
+		if c == nil {
+			return nil, errNoClient
+		}
+		opt := c.Options()
+		errs = append(errs, deadlines("redis.RingOptions", opt.ContextTimeoutEnabled, opt.ReadTimeout, opt.WriteTimeout))
+		b.slotOf = ringSlot
+	case nil:
+		return nil, errNoClient
+	default:
+		errs = append(errs, fmt.Errorf("redislimit: client %T: %w: use a *redis.Client, *redis.ClusterClient or *redis.Ring",
+			client, core.ErrUnsupported))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+var errNoClient = errors.New("redislimit: the client is nil")
+
+// deadlines complains about client options under which a context's deadline does
+// not end a call.
+func deadlines(options string, enabled bool, read, write time.Duration) error {
+	switch {
+	case !enabled:
+		return fmt.Errorf("redislimit: a server that hangs would hang every request: set ContextTimeoutEnabled in %s", options)
+	case read < 0 || write < 0:
+		return fmt.Errorf("redislimit: ReadTimeout or WriteTimeout -2 in %s lets no deadline end a call: use 0 for the default", options)
+	}
+	return nil
+}
+
+// A reloader asks a cluster client to look for its nodes anew, which it does not
+// do by itself when a node no longer answers.
+type reloader struct {
+	client *redis.ClusterClient
+	next   atomic.Int64 // not before this instant, in ns
+}

@@ -1,0 +1,124 @@
+package redislimit
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stint-go/stint/internal/servers"
+)
+
+// shared are servers that many tests use at once, started when first asked for.
+var shared struct {
+	process  *servers.Process
+	single   func() *servers.Server
+	cluster  func() *servers.Cluster
+	sentinel func() *servers.Sentinels
+	ring     func() []*servers.Server
+
+	mu  sync.Mutex
+	all []*servers.Server // to be looked through at the end
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv("STINT_WORKER") != "" {
+		work()
+		return
+	}
+	p, err := servers.Shared()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	shared.process = p
+	shared.single = sync.OnceValue(func() *servers.Server { return watch(servers.Redis(p)) })
+	shared.cluster = sync.OnceValue(func() *servers.Cluster {
+		c := servers.RedisCluster(p)
+		watch(c.Nodes...)
+		return c
+	})
+	shared.sentinel = sync.OnceValue(func() *servers.Sentinels {
+		s := servers.RedisSentinels(p)
+		watch(s.Nodes...)
+		return s
+	})
+	shared.ring = sync.OnceValue(func() []*servers.Server {
+		s := []*servers.Server{servers.Redis(p), servers.Redis(p), servers.Redis(p)}
+		watch(s...)
+		return s
+	})
+	code := m.Run()
+	for _, s := range shared.all {
+		for _, key := range immortal(s) {
+			fmt.Fprintf(os.Stderr, "key without a time to live on %s: %s\n", s.Addr(), key)
+			code = 1
+		}
+	}
+	if err := p.Close(code != 0); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+func watch(all ...*servers.Server) *servers.Server {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.all = append(shared.all, all...)
+	return all[0]
+}
+
+// immortal are the keys of a server that will never expire.
+func immortal(s *servers.Server) (keys []string) {
+	if strings.Contains(s.Do("INFO", "replication"), "role:slave") {
+		return nil // its master is looked through
+	}
+	for _, key := range strings.Fields(s.Do("KEYS", "*")) {
+		if s.Do("PTTL", key) == "-1" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// patient is a time-out for tests of anything but time-outs, on busy machines.
+const patient = 20e9
+
+// on is a backend on one server, with a client of its own.
+func on(t testing.TB, s *servers.Server) *Backend {
+	t.Helper()
+	return over(t, &redis.Options{Addr: s.Addr(), PoolSize: 64})
+}
+
+func over(t testing.TB, o *redis.Options) *Backend {
+	t.Helper()
+	c := redis.NewClient(o)
+	t.Cleanup(func() { c.Close() })
+	return must(t, c, Options{Timeout: patient})
+}
+
+func must(t testing.TB, c redis.UniversalClient, o Options) *Backend {
+	t.Helper()
+	b, err := New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// long tells whether the long runs were asked for.
+func long() bool { return os.Getenv("STINT_LONG") == "1" }
+
+// count is a number from the environment.
+func count(name string, short, full int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+		return n
+	}
+	if long() {
+		return full
+	}
+	return short
+}
