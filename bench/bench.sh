@@ -11,6 +11,7 @@ go test -c -o "$bin/bench.test" .
 go build -o "$bin" ./cmd/flood ./cmd/table
 { date; uname -srm; go version; getconf _NPROCESSORS_ONLN; } >"$out/machine.txt"
 
+# The tables of floor-add and floor-gcra can not hold the keys of the attack.
 # Peers in a new order each round, so that a slow minute hits all of them.
 shuffled() { "$bin/flood" | awk 'BEGIN { srand('"$(date +%s)"') } { print rand() "\t" $0 }' | sort -n | cut -f2; }
 quoted() { printf '%s' "$1" | sed 's/[()]/\\&/g'; }
@@ -24,7 +25,7 @@ while [ "$r" -le "$rounds" ]; do
 		A) shuffled | while read -r p; do bench "^BenchmarkMemory\$/^peer=$(quoted "$p")\$" 100ms; done ;;
 		unique) shuffled | while read -r p; do bench "^BenchmarkUnique\$/^peer=$(quoted "$p")\$" 1x; done ;;
 		heap) shuffled | while read -r p; do "$bin/flood" -peer="$p" -mode=heap; done ;;
-		attack) [ "$r" -gt 3 ] || shuffled | while read -r p; do "$bin/flood" -peer="$p" -mode=attack; done ;;
+		attack) [ "$r" -gt 3 ] || shuffled | grep -v 'floor-[ag]' | while read -r p; do "$bin/flood" -peer="$p" -mode=attack; done ;;
 		B) bench '^BenchmarkHTTP$' 100ms ;;
 		esac >>"$out/$layer.txt"
 	done

@@ -20,7 +20,7 @@ import (
 func main() {
 	app, err := newApp(nil, slog.Default())
 	if err == nil {
-		fmt.Println("listening on http://127.0.0.1:8080")
+		fmt.Println("starting on http://127.0.0.1:8080")
 		err = app.Listen("127.0.0.1:8080")
 	}
 	fmt.Fprintln(os.Stderr, err)

@@ -19,7 +19,7 @@ import (
 func main() {
 	app, err := newApp(memory.New(), nil)
 	if err == nil {
-		fmt.Println("listening on http://127.0.0.1:8080")
+		fmt.Println("starting on http://127.0.0.1:8080")
 		err = http.ListenAndServe("127.0.0.1:8080", app)
 	}
 	fmt.Fprintln(os.Stderr, err)

@@ -32,7 +32,7 @@ func run(path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("listening on http://127.0.0.1:8080, and for changes of plans on http://127.0.0.1:8081")
+	fmt.Println("starting on http://127.0.0.1:8080, and for changes of plans on http://127.0.0.1:8081")
 	failed := make(chan error)
 	go func() { failed <- http.ListenAndServe("127.0.0.1:8080", public) }()
 	go func() { failed <- http.ListenAndServe("127.0.0.1:8081", admin) }()
