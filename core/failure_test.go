@@ -104,20 +104,6 @@ func TestNilRatesAreNoUnlimitedRates(t *testing.T) {
 	}
 }
 
-// The binder's memory is bounded, whatever a rate function makes up.
-func TestRatesMadeUpPerRequest(t *testing.T) {
-	n := int64(0)
-	l, _ := logged(t, core.Policy{Name: "plan", RateFunc: func(string, core.Request) (core.Rates, error) {
-		n++
-		return core.Rates{{Limit: n, Window: time.Minute}}, nil
-	}})
-	for range 5000 {
-		if !visit(l, get("192.0.2.1")).Pass {
-			t.Fatalf("refused at a limit of %d", n)
-		}
-	}
-}
-
 func TestRefusalsAreTheCallersToChange(t *testing.T) {
 	l := limiter(t, newClock(), core.Policy{Name: "a", Rate: "0/s", Hooks: panicker{where: "nowhere"}})
 	first := visit(l, get("192.0.2.1")).Response.Body

@@ -10,6 +10,7 @@ import (
 var mountingRows = []row{
 	{"groups and per-handler limits", groupsAndHandlers},
 	{"one limiter on app, group and route charges once", onceOnly},
+	{"the decision of a limiter met again is kept", onceOnlyKeepsTheDecision},
 	{"the request after one that met a limiter twice is a new one", onceOnlyPerRequest},
 	{"stacked limiters decide in order and share the fields", stacked},
 	{"a chain that ended before the limiter costs nothing", endedBefore},
@@ -44,6 +45,20 @@ func onceOnly(s *suite) {
 	s.expect(v.send(1, "GET /api/a"), `200 | "api";q=2;w=60 | "api";r=1;t=60 | ok`)
 	s.expect(v.send(1, "GET /api/a"), `200 | "api";q=2;w=60 | "api";r=0;t=60 | ok`)
 	s.expect(v.send(1, "GET /api/a"), `429 | "api";q=2;w=60 | "api";r=0;t=60 | retry 60 | violated "api"`)
+}
+
+// onceOnlyKeepsTheDecision: what was decided at the first meeting is what the
+// handler finds, not the silence of the second.
+func onceOnlyKeepsTheDecision(s *suite) {
+	p := exact("soft", "1/m")
+	p.Mode = core.Annotate
+	l := s.limiter(p)
+	v := s.serve(App{Layers: []Layer{Limited(l)}, Groups: []Group{
+		{"/api", []Layer{Limited(l)}, []Route{{"GET", "/a", []Layer{Limited(l)}, decision}}},
+	}})
+	const fields = `200 | "soft";q=1;w=60 | "soft";r=0;t=60 | `
+	s.expect(v.send(1, "GET /api/a"), fields+`allowed=true limited=false policy=soft limit=1 remaining=0 retry=0s`)
+	s.expect(v.send(1, "GET /api/a"), fields+`allowed=true limited=true policy=soft limit=1 remaining=0 retry=1m0s`)
 }
 
 // onceOnlyPerRequest sends requests over one connection, so that a framework
