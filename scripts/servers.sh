@@ -8,6 +8,7 @@ set -eu
 # One server a line: the program, its package in Debian, its formula in Homebrew.
 needed='
 redis-server redis-server redis
+memcached memcached memcached
 '
 if [ $# -gt 0 ]; then # for a try: servers.sh "redis-server redis-server redis" …
 	needed=$(printf '%s\n' "$@")
