@@ -31,7 +31,7 @@ func TestPeersWithoutAddress(t *testing.T) {
 // TestAttack_E6_wire: pairs of different identities have different names in a
 // store outside the process, however their parts are cut.
 func TestAttack_E6_wire(t *testing.T) {
-	n := 200_000 * options(nil).Effort / 100
+	n := 200_000 * options("memory").Effort / 100
 	r := mathrand.New(mathrand.NewPCG(6, 6))
 	space := core.NewSpace("p", minute, "fixed", nil, nil)
 	seen := map[string]string{}

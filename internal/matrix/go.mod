@@ -1,6 +1,6 @@
 module github.com/stint-go/stint/internal/matrix
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/dunglas/httpsfv v1.1.2
@@ -11,6 +11,11 @@ require (
 	github.com/stint-go/stint/adapters/echo v0.0.0
 	github.com/stint-go/stint/adapters/fiber v0.0.0
 	github.com/stint-go/stint/adapters/gin v0.0.0
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
 )
 
 require (
@@ -29,7 +34,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.17.9 // indirect
-	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
+	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/leodido/go-urn v1.4.0 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
@@ -40,7 +45,9 @@ require (
 	github.com/pelletier/go-toml/v2 v2.2.4 // indirect
 	github.com/quic-go/qpack v0.6.0 // indirect
 	github.com/quic-go/quic-go v0.59.0 // indirect
+	github.com/redis/go-redis/v9 v9.23.0
 	github.com/rivo/uniseg v0.2.0 // indirect
+	github.com/stint-go/stint/backends/redis v0.0.0
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/ugorji/go/codec v1.3.1 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
@@ -51,7 +58,7 @@ require (
 	golang.org/x/arch v0.22.0 // indirect
 	golang.org/x/crypto v0.53.0 // indirect
 	golang.org/x/net v0.56.0 // indirect
-	golang.org/x/sys v0.46.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.40.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/protobuf v1.36.10 // indirect
@@ -64,3 +71,5 @@ replace github.com/stint-go/stint/adapters/gin => ../../adapters/gin
 replace github.com/stint-go/stint/adapters/echo => ../../adapters/echo
 
 replace github.com/stint-go/stint/adapters/fiber => ../../adapters/fiber
+
+replace github.com/stint-go/stint/backends/redis => ../../backends/redis

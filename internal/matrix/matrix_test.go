@@ -3,8 +3,10 @@
 package matrix
 
 import (
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gin-gonic/gin"
@@ -12,6 +14,7 @@ import (
 	"github.com/stint-go/stint/backends/memory"
 	"github.com/stint-go/stint/core"
 	"github.com/stint-go/stint/core/adaptertest"
+	"github.com/stint-go/stint/internal/servers"
 )
 
 // adapters are all there are; the others are compared with the first.
@@ -20,15 +23,19 @@ var adapters = []adaptertest.Adapter{netHTTP, ginAdapter, echoAdapter, fiberAdap
 // backends are all there are, by name.
 var backends = map[string]func(testing.TB) core.Backend{
 	"memory": func(testing.TB) core.Backend { return memory.New() },
+	"redis":  openRedis,
 }
 
 // raceShare divides how often rows repeat themselves.
 var raceShare = 1
 
-// options are those of all runs, with a backend. STINT_LONG asks for ten times as
-// many repetitions.
-func options(open func(testing.TB) core.Backend) adaptertest.Options {
-	o := adaptertest.Options{Backend: open, Effort: 100 / raceShare, Check: checkFields}
+// shares divide it further where a decision is a round trip.
+var shares = map[string]int{"memory": 1, "redis": 10}
+
+// options are those of all runs on one of the backends. STINT_LONG asks for ten
+// times as many repetitions.
+func options(backend string) adaptertest.Options {
+	o := adaptertest.Options{Backend: backends[backend], Effort: max(1, 100/raceShare/shares[backend]), Check: checkFields}
 	if os.Getenv("STINT_LONG") != "" {
 		o.Effort *= 10
 	}
@@ -37,31 +44,40 @@ func options(open func(testing.TB) core.Backend) adaptertest.Options {
 
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.ReleaseMode)
-	os.Exit(m.Run())
+	var err error
+	if shared, err = servers.Shared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := shared.Close(code != 0); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
 }
 
 // each runs f for every backend and adapter.
 func each(t *testing.T, f func(t *testing.T, a adaptertest.Adapter, o adaptertest.Options)) {
-	for name, open := range backends {
+	for name := range backends {
 		for _, a := range adapters {
-			t.Run(name+" "+a.Name, func(t *testing.T) { f(t, a, options(open)) })
+			t.Run(name+" "+a.Name, func(t *testing.T) { f(t, a, options(name)) })
 		}
 	}
 }
 
-// TestAdaptersBehaveAlike runs the table with every adapter, and then compares
-// what clients saw: all header fields and bodies, also those that no row names.
-func TestAdaptersBehaveAlike(t *testing.T) {
-	for name, open := range backends {
-		records := make([]adaptertest.Record, len(adapters))
-		for i, a := range adapters {
-			t.Run(name+" "+a.Name, func(t *testing.T) {
-				records[i] = adaptertest.Table(t, a, options(open))
-			})
-		}
-		for i, a := range adapters[1:] {
-			t.Run(name+" "+a.Name+" and "+adapters[0].Name, func(t *testing.T) { compare(t, records[0], records[i+1]) })
-		}
+// TestAllBehaveAlike runs the table with every adapter on every backend, and then
+// compares what clients saw: all header fields and bodies, also those that no row
+// names.
+func TestAllBehaveAlike(t *testing.T) {
+	const reference = "memory net/http"
+	records := map[string]adaptertest.Record{}
+	each(t, func(t *testing.T, a adaptertest.Adapter, o adaptertest.Options) {
+		_, name, _ := strings.Cut(t.Name(), "/")
+		o.Effort = options("memory").Effort // it shows in what clients see
+		records[strings.ReplaceAll(name, "_", " ")] = adaptertest.Table(t, a, o)
+	})
+	for name, record := range records {
+		t.Run(name+" and "+reference, func(t *testing.T) { compare(t, records[reference], record) })
 	}
 }
 

@@ -70,14 +70,14 @@ func TestStreamedBodies(t *testing.T) {
 		Row: "no last chunk", Want: "200 10 bytes 22c6ab7e9610397493294b98daeb66c3ae3a048a1866c033e320b2fcbeb76703",
 		Why: "fasthttp takes the end of the connection for that of the body, for handlers and limiters alike",
 	})
-	adaptertest.Attack(t, a, options(backends["memory"]), "F4")
+	adaptertest.Attack(t, a, options("memory"), "F4")
 }
 
 // TestSettingsOpenNoDoor: whatever a router takes for one route, it is one budget.
 func TestSettingsOpenNoDoor(t *testing.T) {
 	for _, a := range settings {
 		for _, id := range []string{"E1", "F1", "F2", "F3", "F6"} {
-			t.Run(a.Name+" "+id, func(t *testing.T) { adaptertest.Attack(t, a, options(backends["memory"]), id) })
+			t.Run(a.Name+" "+id, func(t *testing.T) { adaptertest.Attack(t, a, options("memory"), id) })
 		}
 	}
 }

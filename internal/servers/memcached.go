@@ -12,7 +12,7 @@ import (
 const installMemcached = "sudo apt-get install -y memcached (or: brew install memcached)"
 
 // Memcached starts one memcached, with 64 MiB unless args say otherwise: they are
-// further options, such as "-m", "1".
+// further options, such as "-m", "1", "-I", "512k" (items of half of it at most).
 func Memcached(tb TB, args ...string) *Server {
 	tb.Helper()
 	addr := freeAddr(tb, 0)
