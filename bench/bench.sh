@@ -1,14 +1,15 @@
 #!/bin/sh
 # bench.sh OUT [ROUNDS]: measures every row, interleaved over rounds in random
-# order, with the raw output in OUT. LAYERS picks among "A unique heap attack B".
+# order, with the raw output in OUT. LAYERS picks among "A unique heap attack B C"; C needs
+# redis-server and redis-benchmark.
 set -eu
 cd "$(dirname "$0")"
-out=${1:-out} rounds=${2:-5} layers=${LAYERS:-A unique heap attack B}
+out=${1:-out} rounds=${2:-5} layers=${LAYERS:-A unique heap attack B C}
 bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
 mkdir -p "$out"
 go test -c -o "$bin/bench.test" .
-go build -o "$bin" ./cmd/flood ./cmd/table
+go build -o "$bin" ./cmd/flood ./cmd/remote ./cmd/table
 { date; uname -srm; go version; getconf _NPROCESSORS_ONLN; } >"$out/machine.txt"
 
 # The tables of floor-add and floor-gcra can not hold the keys of the attack.
@@ -27,6 +28,7 @@ while [ "$r" -le "$rounds" ]; do
 		heap) shuffled | while read -r p; do "$bin/flood" -peer="$p" -mode=heap; done ;;
 		attack) [ "$r" -gt 3 ] || shuffled | grep -v 'floor-[ag]' | while read -r p; do "$bin/flood" -peer="$p" -mode=attack; done ;;
 		B) bench '^BenchmarkHTTP$' 100ms ;;
+		C) "$bin/remote" -rounds 5; "$bin/remote" -scripts -rounds 1 ;;
 		esac >>"$out/$layer.txt"
 	done
 	r=$((r + 1))

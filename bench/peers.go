@@ -3,9 +3,15 @@
 //
 //	Layer A  Decider        in-process decision, memory store
 //	Layer B  HTTPPeer       whole middleware inside its framework
+//	Layer C  RemoteDecider  decision whose state is in Redis
 package bench
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // Quota is N events per Per, with a burst of N where the peer has bursts.
 // Sweep, when set, is the sweep interval and idle time-to-live for the peers
@@ -48,10 +54,21 @@ type HTTPPeer struct {
 	New             func(Quota) func() Client
 }
 
+// RemoteDecider is layer C: it counts one event for the key.
+type RemoteDecider func(ctx context.Context, key string) (bool, error)
+
+// RemotePeer is a row of layer C: its Name, the row that it is Compared with in
+// each round, if any, and New, which makes its RemoteDecider on a client.
+type RemotePeer struct {
+	Name, Compared string
+	New            func(*redis.Client, Quota) (RemoteDecider, error)
+}
+
 // The registries. Each peer file appends to them in init.
 var (
 	MemoryPeers []MemoryPeer
 	HTTPPeers   []HTTPPeer
+	RedisPeers  []RemotePeer
 )
 
 // DeciderFunc adapts a function to Decider.

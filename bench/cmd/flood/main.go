@@ -85,7 +85,7 @@ func heap(p peers.MemoryPeer) {
 func attack(p peers.MemoryPeer) {
 	base := heapNow()
 	d := p.New(peers.Quota{N: 1000, Per: time.Second, Sweep: time.Second})
-	var att, vic Hist
+	var att, vic peers.Hist
 	var done atomic.Bool
 	quiet := make(chan struct{})
 	go func() { // a well-behaved client, one call every 20 us or so

@@ -24,6 +24,7 @@ var (
 	peer  = regexp.MustCompile(`/?(?:fw=([^/]+)/)?peer=([^/\s]+?)(?:-\d+)?(?:/|$)`)
 	load  = regexp.MustCompile(`/load=([^/\s]+?)(?:-\d+)?$`)
 	units = map[string]bool{"ns/op": true, "ns/decision": true, "allocs/op": true, "heapB/key": true, "fullGC-ms": true,
+		"decisions/s": true, "p50-us": true, "p99-us": true, "of-compared": true, "requests/s": true,
 		"p99.9-ns": true, "max-ns": true, "victim-p99.9-ns": true, "victim-max-ns": true, "peak-MiB": true, "after-MiB": true}
 )
 

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import "math/bits"
 
@@ -17,6 +17,7 @@ func bucket(v uint64) int {
 	return min(e*32+int(v>>e), 64*40-1)
 }
 
+// Add counts one duration.
 func (h *Hist) Add(ns int64) {
 	v := uint64(max(ns, 0))
 	h.n[bucket(v)]++
@@ -24,6 +25,7 @@ func (h *Hist) Add(ns int64) {
 	h.max = max(h.max, v)
 }
 
+// Merge adds what another one has counted.
 func (h *Hist) Merge(o *Hist) {
 	for i, c := range o.n {
 		h.n[i] += c
@@ -32,8 +34,11 @@ func (h *Hist) Merge(o *Hist) {
 	h.max = max(h.max, o.max)
 }
 
+// Count is how many were added.
 func (h *Hist) Count() uint64 { return h.sum }
-func (h *Hist) Max() uint64   { return h.max }
+
+// Max is the longest.
+func (h *Hist) Max() uint64 { return h.max }
 
 // Quantile is the lower edge of the bucket that holds the q-quantile.
 func (h *Hist) Quantile(q float64) uint64 {
