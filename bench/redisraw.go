@@ -2,9 +2,11 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"net"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -33,30 +35,37 @@ func (q Quota) micros() (interval, burst string) {
 	return strconv.FormatInt(max(1, us/int64(q.N)), 10), strconv.FormatInt(max(us, int64(q.N)), 10)
 }
 
-// A Recorder is a client's hook that remembers the EVALSHA sent last.
+// A Recorder remembers the EVALSHA that was sent last over its connections.
 type Recorder struct {
 	mu   sync.Mutex
 	line []any
 }
 
-// DialHook implements redis.Hook.
-func (r *Recorder) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessPipelineHook implements redis.Hook.
-func (r *Recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+// Dial is for redis.Options.Dialer.
+func (r *Recorder) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, addr)
+	return recorded{c, r}, err
 }
 
-// ProcessHook implements redis.Hook.
-func (r *Recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "evalsha" {
-			r.mu.Lock()
-			r.line = slices.Clone(cmd.Args())
-			r.mu.Unlock()
+type recorded struct {
+	net.Conn
+	r *Recorder
+}
+
+// Write reads what a client writes: per argument a line with its length, and
+// one with itself.
+func (c recorded) Write(b []byte) (int, error) {
+	if lines := strings.Split(string(b), "\r\n"); len(lines) > 2 && lines[2] == "evalsha" {
+		var line []any
+		for i := 2; i < len(lines); i += 2 {
+			line = append(line, lines[i])
 		}
-		return next(ctx, cmd)
+		c.r.mu.Lock()
+		c.r.line = line
+		c.r.mu.Unlock()
 	}
+	return c.Conn.Write(b)
 }
 
 // Last is that command with its arguments, nil if there was none.
@@ -70,9 +79,8 @@ func (r *Recorder) Last() []any {
 // nothing around it.
 func replay(peer func(*redis.Client, Quota) (RemoteDecider, error)) func(*redis.Client, Quota) (RemoteDecider, error) {
 	return func(c *redis.Client, q Quota) (RemoteDecider, error) {
-		watched := redis.NewClient(c.Options())
 		var recorder Recorder
-		watched.AddHook(&recorder)
+		watched := redis.NewClient(&redis.Options{Addr: c.Options().Addr, DB: c.Options().DB, Dialer: recorder.Dial})
 		allow, err := peer(watched, q)
 		if err != nil {
 			return nil, err
@@ -82,7 +90,9 @@ func replay(peer func(*redis.Client, Quota) (RemoteDecider, error)) func(*redis.
 			if _, err := allow(context.Background(), k); err != nil {
 				return nil, err
 			}
-			lines[k] = recorder.Last()
+			if lines[k] = recorder.Last(); lines[k] == nil {
+				return nil, errors.New("the peer sent no EVALSHA")
+			}
 		}
 		return func(ctx context.Context, k string) (bool, error) {
 			cmd := redis.NewCmd(ctx, lines[k]...)

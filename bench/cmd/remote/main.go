@@ -35,7 +35,6 @@ var (
 type system struct {
 	bench.RemotePeer
 	open, shut bench.RemoteDecider
-	client     *redis.Client
 	recorder   *bench.Recorder
 }
 
@@ -74,12 +73,12 @@ func build(addr string, only *regexp.Regexp) (systems []*system, err error) {
 		if !only.MatchString(p.Name) {
 			continue
 		}
-		y := &system{RemotePeer: p, client: redis.NewClient(&redis.Options{Addr: addr})}
+		y := &system{RemotePeer: p, recorder: new(bench.Recorder)}
+		o := &redis.Options{Addr: addr}
 		if *scripts {
-			y.recorder = new(bench.Recorder)
-			y.client.AddHook(y.recorder)
+			o.Dialer = y.recorder.Dial
 		}
-		y.open, err = p.New(y.client, bench.Quota{N: 10_000_000, Per: time.Minute})
+		y.open, err = p.New(redis.NewClient(o), bench.Quota{N: 10_000_000, Per: time.Minute})
 		if err == nil {
 			denied := redis.NewClient(&redis.Options{Addr: addr, DB: 1})
 			y.shut, err = p.New(denied, bench.Shut)
