@@ -45,6 +45,32 @@ func ExampleNew_cluster() {
 	// Output: <nil>
 }
 
+func ExampleNew_sentinel() {
+	// region sentinel
+	rdb := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName:    "main",
+		SentinelAddrs: []string{"10.0.0.1:26379", "10.0.0.2:26379", "10.0.0.3:26379"},
+	})
+	// endregion
+	defer rdb.Close()
+	_, err := redislimit.New(rdb, redislimit.Options{})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+func ExampleNew_ring() {
+	// region ring
+	rdb := redis.NewRing(&redis.RingOptions{
+		Addrs:                 map[string]string{"a": "10.0.0.1:6379", "b": "10.0.0.2:6379"},
+		ContextTimeoutEnabled: true, // New refuses the client without it
+	})
+	// endregion
+	defer rdb.Close()
+	_, err := redislimit.New(rdb, redislimit.Options{})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
 func ExampleNew_refused() {
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:6379"}})
 	defer rdb.Close()
