@@ -115,7 +115,11 @@ func (p *keyParser) term(depth int) (KeySource, error) {
 	case "":
 		return nil, p.errorf(start, "expected a word such as ip, user or header:X-Api-Key")
 	}
-	return nil, p.errorf(start, "unknown word %.40q; did you mean %q? An example: %s", word, nearestWord(word), keyExamples[nearestWord(word)])
+	if w := nearestWord(word); w != "" {
+		return nil, p.errorf(start, "unknown word %.40q; did you mean %q? An example: %s", word, w, keyExamples[w])
+	}
+	return nil, p.errorf(start, "unknown word %.40q; there are %s, and ByFunc in Go for the rest", word,
+		strings.Join(slices.Sorted(maps.Keys(keyExamples)), ", "))
 }
 
 // ip reads the prefix lengths behind ip.
@@ -261,13 +265,14 @@ var keySynonyms = map[string]string{
 	"account": "user", "username": "user", "login": "user", "all": "const", "lower": "fold",
 }
 
-// nearestWord is the word of the text form that was probably meant.
+// nearestWord is the word of the text form that was probably meant, "" where
+// more than half of it would have to change.
 func nearestWord(word string) string {
 	word = strings.ToLower(word[:min(len(word), 40)])
 	if w, ok := keySynonyms[word]; ok {
 		return w
 	}
-	best, least := "ip", len(word)+1
+	best, least := "", len(word)/2+1
 	for _, w := range slices.Sorted(maps.Keys(keyExamples)) {
 		if d := editDistance(word, w); d < least {
 			best, least = w, d

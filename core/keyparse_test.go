@@ -100,6 +100,7 @@ func TestParseKeyErrorsHelp(t *testing.T) {
 		{"form:q", 0, `did you mean "post"`},
 		{"User", 0, `did you mean "user"`},
 		{"firts(ip)", 0, `did you mean "first"`},
+		{"cookie:sid", 0, `unknown word "cookie"; there are as, const, each, first, fold, get, header, ip, json, post, route, user, user_or_ip, and ByFunc`},
 		{"ip user", 3, `expected "+"`},
 		{"ip,user", 2, `expected "+"`},
 		{"ip)", 2, `expected "+"`},

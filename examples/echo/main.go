@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -19,10 +20,12 @@ import (
 )
 
 func main() {
+	addr := flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
+	flag.Parse()
 	app, err := newApp(nil, slog.Default())
 	if err == nil {
-		fmt.Println("starting on http://127.0.0.1:8080")
-		err = http.ListenAndServe("127.0.0.1:8080", app)
+		fmt.Println("starting on http://" + *addr)
+		err = http.ListenAndServe(*addr, app)
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

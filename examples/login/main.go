@@ -28,11 +28,12 @@ func main() {
 		o.proxies = append(o.proxies, p)
 		return err
 	})
+	addr := flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
 	flag.Parse()
 	app, err := newApp(o)
 	if err == nil {
-		fmt.Println("starting on http://127.0.0.1:8080")
-		err = http.ListenAndServe("127.0.0.1:8080", app)
+		fmt.Println("starting on http://" + *addr)
+		err = http.ListenAndServe(*addr, app)
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
