@@ -61,7 +61,7 @@ func stat(text, name string) float64 {
 func benchmarkScripts(s *servers.Server, systems []*system) error {
 	for round := range *rounds {
 		for _, y := range systems {
-			if _, err := y.open(background, "one"); err != nil {
+			if _, err := y.open(background, bench.Keys[0]); err != nil {
 				return fmt.Errorf("%s: %w", y.Name, err)
 			}
 			line := y.recorder.Last()
