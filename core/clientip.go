@@ -100,7 +100,7 @@ func proxyPrefix(p netip.Prefix) (netip.Prefix, error) {
 // headers of a peer that is no named proxy are not read.
 func (c *clientIP) resolve(n Native) netip.Addr {
 	peer := normalAddr(n.Peer())
-	if !c.isProxy(peer) {
+	if len(c.proxies) == 0 || !c.isProxy(peer) {
 		return peer
 	}
 	client, ok := c.forwarded(n)
@@ -293,7 +293,12 @@ func isPort(s string) bool {
 
 // normalAddr is the address as all comparisons and keys need it: no zone, and
 // never v4-mapped.
-func normalAddr(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
+func normalAddr(a netip.Addr) netip.Addr {
+	if a.Is4() { // and so it is
+		return a
+	}
+	return a.Unmap().WithZone("")
+}
 
 // isToken reports whether s is a token of RFC 9110, such as a header name.
 func isToken(s string) bool {

@@ -28,27 +28,17 @@ func ParsePeer(s string) netip.Addr {
 // does not know it leaves to ParseAddr.
 func parsePeer4(s string) (netip.Addr, bool) {
 	var b [4]byte
-	field, value, digits := 0, 0, 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c >= '0' && c <= '9':
-			if digits > 0 && value == 0 { // a leading zero
-				return netip.Addr{}, false
-			}
-			value = value*10 + int(c-'0')
-			if digits++; value > 255 {
-				return netip.Addr{}, false
-			}
-		case (c == '.' && field < 3 || c == ':' && field == 3) && digits > 0:
-			b[field] = byte(value)
-			if c == ':' {
-				return netip.AddrFrom4(b), true
-			}
-			field, value, digits = field+1, 0, 0
-		default:
+	for i, end := range [4]byte{'.', '.', '.', ':'} {
+		n := 0 // digits
+		value := uint(0)
+		for n < len(s) && s[n]-'0' <= 9 && n < 3 {
+			value = value*10 + uint(s[n]-'0')
+			n++
+		}
+		if n == 0 || n == len(s) || s[n] != end || value > 255 || n > 1 && s[0] == '0' {
 			return netip.Addr{}, false
 		}
+		b[i], s = byte(value), s[n+1:]
 	}
-	return netip.Addr{}, false
+	return netip.AddrFrom4(b), true
 }
