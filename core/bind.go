@@ -61,8 +61,9 @@ func (b *binder) quota(r Rate, rule Rule, several bool) *quota {
 	if several {
 		e.item += "-" + windowText(r.Window)
 	}
-	e.quoted = `"` + e.item + `"`
-	e.field = e.quoted + ";q=" + strconv.FormatInt(units, 10)
+	quoted := `"` + e.item + `"`
+	e.left = quoted + ";r="
+	e.field = quoted + ";q=" + strconv.FormatInt(units, 10)
 	if window >= 1e6 { // w has no sub-second values
 		e.field += ";w=" + strconv.FormatInt(seconds(window), 10)
 	}

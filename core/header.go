@@ -2,7 +2,9 @@ package core
 
 import (
 	"iter"
+	"math/bits"
 	"strconv"
+	"unsafe"
 )
 
 // Headers says which header fields a Limiter sends. The values can be combined.
@@ -46,23 +48,25 @@ const (
 
 var fieldNames = [MaxFields]string{fieldPolicy, fieldLimit, fieldXLimit, fieldXRemaining, fieldXReset, fieldRetryAfter}
 
-// FieldName is the name of the i-th header field of the decision, "" where that
-// one is not sent.
-func (d *Decision) FieldName(i int) string {
-	sent := false
-	switch {
-	case d.first.b == nil:
-	case i <= numLimit:
-		sent = d.headers&HeadersDraft10 != 0
-	case i <= numXReset:
-		sent = d.headers&HeadersLegacy != 0
-	default:
-		sent = d.retrySeconds() > 0
+// FieldName is the name of the i-th header field that a decision can have.
+func FieldName(i int) string { return fieldNames[i] }
+
+// Fields are the header fields of the decision by number: bit i stands for the
+// i-th.
+func (d *Decision) Fields() (sent uint8) {
+	if d.first.b == nil {
+		return 0
 	}
-	if !sent {
-		return ""
+	if d.headers&HeadersDraft10 != 0 {
+		sent = 1<<numPolicy | 1<<numLimit
 	}
-	return fieldNames[i]
+	if d.headers&HeadersLegacy != 0 {
+		sent |= 1<<numXLimit | 1<<numXRemaining | 1<<numXReset
+	}
+	if d.sendsRetry() {
+		sent |= 1 << numRetryAfter
+	}
+	return sent
 }
 
 // AppendField appends the value of the i-th header field to b. old is what the
@@ -88,8 +92,9 @@ func (d *Decision) AppendField(b []byte, i int, old []byte) []byte {
 // them with every response, before its first byte.
 func (d Decision) Header() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		for i := range MaxFields {
-			if name := d.FieldName(i); name != "" && !yield(name, string(d.AppendField(nil, i, nil))) {
+		for sent := d.Fields(); sent != 0; sent &= sent - 1 {
+			i := bits.TrailingZeros8(sent)
+			if !yield(fieldNames[i], string(d.AppendField(nil, i, nil))) {
 				return
 			}
 		}
@@ -99,41 +104,71 @@ func (d Decision) Header() iter.Seq2[string, string] {
 // WriteHeader writes the fields into h, which is an http.Header in all but name.
 // Lists that a limiter stacked before has left are joined.
 func (d *Decision) WriteHeader(h map[string][]string) {
-	if d.first.b == nil {
-		return
-	}
-	if d.headers == HeadersDraft10 && len(h[fieldPolicy]) == 0 {
+	if d.first.b != nil && d.headers == HeadersDraft10 && len(h[fieldPolicy]) == 0 {
 		d.writeDraft10(h)
 		return
 	}
-	for i := range MaxFields {
-		if name := d.FieldName(i); name != "" {
-			var old []byte
-			if lines := h[name]; len(lines) > 0 {
-				old = []byte(lines[0])
-			}
-			h[name] = []string{string(d.AppendField(nil, i, old))}
+	d.writeFields(h)
+}
+
+// writeFields is WriteHeader for all cases.
+func (d *Decision) writeFields(h map[string][]string) {
+	var buf [64]byte
+	for sent := d.Fields(); sent != 0; sent &= sent - 1 {
+		i := bits.TrailingZeros8(sent)
+		var old []byte
+		if lines := h[fieldNames[i]]; i <= numLimit && len(lines) > 0 {
+			old = []byte(lines[0])
 		}
+		h[fieldNames[i]] = []string{string(d.AppendField(buf[:0], i, old))}
 	}
 }
 
-// writeDraft10 is WriteHeader for the common case, with one allocation for the
-// text and one for the slices: they are most of what a middleware costs.
+// writeDraft10 is WriteHeader for the common case: what is allocated there is
+// most of what a middleware costs.
 func (d *Decision) writeDraft10(h map[string][]string) {
 	var buf [128]byte
 	b := d.appendLimit(buf[:0])
 	n := len(b)
-	retry := d.retrySeconds()
-	if retry > 0 {
-		b = strconv.AppendInt(b, retry, 10)
+	retry := d.sendsRetry()
+	if retry {
+		b = strconv.AppendInt(b, d.retrySeconds(), 10)
 	}
-	text := string(b)
-	v := []string{d.policyField(), text[:n], text[n:]}
+	v, text := linesOf(b, retry)
+	v[0], v[1] = d.policyField(), text[:n]
 	h[fieldPolicy], h[fieldLimit] = v[0:1:1], v[1:2:2]
-	if retry > 0 {
+	if retry {
+		v[2] = text[n:]
 		h[fieldRetryAfter] = v[2:3:3]
 	}
 }
+
+// linesOf is room for three lines, or for two where no retry is sent, and text as
+// a string. Where text is as short as it mostly is, one allocation holds both:
+// nobody writes to that memory any more once it is a string, and the lines are
+// the response's own, for other middleware to change.
+func linesOf(text []byte, retry bool) (lines []string, s string) {
+	if len(text) > shortText {
+		return make([]string, 3), string(text)
+	}
+	var short *[shortText]byte
+	if retry {
+		l := new(struct {
+			lines [3]string
+			text  [shortText]byte
+		})
+		lines, short = l.lines[:], &l.text
+	} else {
+		l := new(struct {
+			lines [2]string
+			text  [shortText]byte
+		})
+		lines, short = l.lines[:], &l.text
+	}
+	return lines, unsafe.String(&short[0], copy(short[:], text))
+}
+
+const shortText = 32
 
 // policyField is constant for a single rate; several are joined.
 func (d *Decision) policyField() string {
@@ -145,6 +180,9 @@ func (d *Decision) policyField() string {
 
 // appendPolicy appends the RateLimit-Policy field, one item per rate.
 func (d *Decision) appendPolicy(b []byte) []byte {
+	if d.len() == 1 {
+		return append(separate(b), d.first.b.field...)
+	}
 	for i := range d.len() {
 		if !d.overshadowed(i) {
 			b = append(separate(b), d.at(i).b.field...)
@@ -157,6 +195,9 @@ func (d *Decision) appendPolicy(b []byte) []byte {
 // the seconds until more is available. Where a policy limits several identities,
 // that is the one that matters most.
 func (d *Decision) appendLimit(b []byte) []byte {
+	if d.len() == 1 {
+		return d.first.appendLimit(separate(b), d.jitter)
+	}
 	for i := range d.len() {
 		if !d.overshadowed(i) {
 			b = d.at(i).appendLimit(separate(b), d.jitter)
@@ -174,8 +215,7 @@ func separate(b []byte) []byte {
 }
 
 func (e *entry) appendLimit(b []byte, jitter int64) []byte {
-	b = append(b, e.b.quoted...)
-	b = append(b, ";r="...)
+	b = append(b, e.b.left...)
 	b = strconv.AppendInt(b, e.Remaining, 10)
 	if next := e.NextAfter; next > 0 && next != Forever {
 		b = append(b, ";t="...)
@@ -197,12 +237,12 @@ func (d *Decision) overshadowed(i int) bool {
 	return false
 }
 
+// sendsRetry reports whether a Retry-After is sent: with a refusal that ends.
+func (d *Decision) sendsRetry() bool { return !d.Allowed && d.RetryAfter != NoRetry }
+
 // retrySeconds is the Retry-After of a refusal: whole seconds, rounded up, 1 at
-// least; 0 when none is sent.
+// least.
 func (d *Decision) retrySeconds() int64 {
-	if d.Allowed || d.RetryAfter == NoRetry {
-		return 0
-	}
 	return max(1, seconds(d.RetryAfter.Microseconds()+d.jitter))
 }
 

@@ -101,16 +101,16 @@ func TestStackedLimitersShareTheFields(t *testing.T) {
 		d := visit(limiter(t, c, core.Policy{Name: name, Rate: "3/m", Strategy: core.MovingWindow{}}), get("192.0.2.1")).Decision
 		d.WriteHeader(h)
 		for i, old := range bytes {
-			if d.FieldName(i) != "" {
+			if d.Fields()>>i&1 == 1 {
 				bytes[i] = d.AppendField(nil, i, old)
 			}
 		}
 	}
+	if sent := (&core.Decision{}).Fields(); sent != 0 {
+		t.Errorf("an empty decision has fields %b", sent)
+	}
 	for i, value := range bytes {
-		if name := (&core.Decision{}).FieldName(i); name != "" {
-			t.Errorf("an empty decision has field %s", name)
-		}
-		if i < 2 && string(value) != h[[...]string{"Ratelimit-Policy", "Ratelimit"}[i]][0] || i >= 2 && value != nil {
+		if i < 2 && string(value) != h[core.FieldName(i)][0] || i >= 2 && value != nil {
 			t.Errorf("field %d by AppendField: %s", i, value)
 		}
 	}

@@ -102,8 +102,8 @@ type quota struct {
 	space  *Space
 	units  int64  // the most at once
 	item   string // the name in the header fields
-	quoted string // the same as a structured-field string
 	field  string // its item in RateLimit-Policy
+	left   string // its item in RateLimit, up to what remains
 }
 
 // applies reports whether method and route concern the policy.

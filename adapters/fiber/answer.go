@@ -2,6 +2,7 @@ package fiberlimit
 
 import (
 	"io"
+	"math/bits"
 	"net/http"
 	"strings"
 
@@ -10,21 +11,33 @@ import (
 	"github.com/stint-go/stint/core"
 )
 
-// writeHeader writes the header fields of the decision, without allocating. The
-// names are canonical, so that fasthttp need not make them so.
+// names are those of the header fields, canonical, so that fasthttp need not
+// make them so.
+var names [core.MaxFields][]byte
+
+func init() {
+	for i := range names {
+		names[i] = []byte(core.FieldName(i))
+	}
+}
+
+// writeHeader writes the header fields of the decision, without allocating.
 func writeHeader(c *fiber.Ctx, d *core.Decision) {
+	sent := d.Fields()
+	if sent == 0 {
+		return
+	}
 	h := &c.Response().Header
+	// There are either all fields of another limiter or none: one tells.
+	stacked := sent&1 != 0 && len(h.PeekBytes(names[0])) > 0
 	var buf [128]byte
-	var old []byte
-	for i := range core.MaxFields {
-		name := d.FieldName(i)
-		if name == "" {
-			continue
+	for ; sent != 0; sent &= sent - 1 {
+		i := bits.TrailingZeros8(sent)
+		var old []byte
+		if stacked {
+			old = h.PeekBytes(names[i])
 		}
-		if i == 0 || old != nil { // there are either all fields of another limiter or none
-			old = h.Peek(name)
-		}
-		h.SetCanonical([]byte(name), d.AppendField(buf[:0], i, old))
+		h.SetCanonical(names[i], d.AppendField(buf[:0], i, old))
 	}
 }
 

@@ -39,12 +39,14 @@ func New(l *core.Limiter) fiber.Handler {
 // enter is l.Enter where no panic may pass. Elsewhere the server catches the one
 // that core passes on; in Fiber nobody does, and the process would die.
 func enter(l *core.Limiter, c *fiber.Ctx, v *core.Visit) {
+	entered := false
 	defer func() {
-		if recover() != nil {
+		if !entered && recover() != nil {
 			v.Pass, v.Decision, v.Response = false, core.Decision{}, core.Response{Status: fiber.StatusInternalServerError}
 		}
 	}()
 	l.Enter(native{c}, reflect.ValueOf(c.Context()).Pointer(), v)
+	entered = true
 }
 
 // Limit is the short way: rate (see core.ParseRates) for each client, counted in
