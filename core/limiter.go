@@ -122,6 +122,13 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 		if err := l.decideLone(p, n, &v.Decision); err != nil || !v.Decision.Limited {
 			return err
 		}
+		if l.config.Disallowed == nil { // nobody to ask, so no need of a Request
+			if !v.Decision.Allowed {
+				v.tell(n)
+				v.Response = v.Decision.refusal()
+			}
+			return nil
+		}
 	}
 	c := l.call(n)
 	if l.lone == nil {
@@ -384,10 +391,7 @@ func (l *Limiter) answer(c *call, v *Visit) error {
 	}
 	c.record(d)
 	if !d.Allowed {
-		v.Pass = false
-		if w, ok := c.req.Native.(DecisionWriter); ok {
-			w.WriteDecision(*d)
-		}
+		v.tell(c.req.Native)
 		v.Response = l.byName[d.Policy].disallowed(&c.req, *d)
 		switch status := v.Response.Status; {
 		case status == 0:
@@ -397,4 +401,12 @@ func (l *Limiter) answer(c *call, v *Visit) error {
 		}
 	}
 	return nil
+}
+
+// tell has the header fields of a refusal written.
+func (v *Visit) tell(n Native) {
+	v.Pass = false
+	if w, ok := n.(DecisionWriter); ok {
+		w.WriteDecision(v.Decision)
+	}
 }

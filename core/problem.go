@@ -22,17 +22,14 @@ func Refusal(d Decision) Response {
 	return r
 }
 
-// refusal is Refusal with a body that must not be changed.
-func (d *Decision) refusal() Response {
-	return Response{Status: 429, ContentType: problemJSON, Body: d.problem()}
-}
-
-// problem is the body of Refusal, and must be cloned: for a policy alone it was
-// made at start-up. Of a request that was admitted, as where policies only
+// refusal is Refusal with a body that must not be changed: for a policy alone it
+// was made at start-up. Of a request that was admitted, as where policies only
 // annotate, it names those that are over their limit.
-func (d *Decision) problem() []byte {
-	if len(d.more) == 0 && d.first.b != nil {
-		return d.first.b.policy.problem
+func (d *Decision) refusal() Response {
+	r := Response{Status: 429, ContentType: problemJSON}
+	if d.len() == 1 {
+		r.Body = d.first.b.policy.problem
+		return r
 	}
 	var names []string
 	for i := range d.len() {
@@ -42,7 +39,8 @@ func (d *Decision) problem() []byte {
 			names = append(names, name)
 		}
 	}
-	return appendProblem(names...)
+	r.Body = appendProblem(names...)
+	return r
 }
 
 // appendProblem renders the document. Policy names need no escaping: New admits

@@ -7,10 +7,7 @@
 package echolimit
 
 import (
-	"net/http"
 	"reflect"
-	"slices"
-	"strconv"
 
 	"github.com/labstack/echo/v4"
 
@@ -86,15 +83,7 @@ func answer(c echo.Context, v *core.Visit) error {
 		return echo.NewHTTPError(resp.Status).SetInternal(err)
 	}
 	w := c.Response()
-	h := w.Header()
-	for k, v := range resp.Header {
-		h[http.CanonicalHeaderKey(k)] = slices.Clone(v)
-	}
-	h["Content-Type"] = nil // nor what net/http finds by looking into the body
-	if resp.ContentType != "" {
-		h.Set("Content-Type", resp.ContentType)
-	}
-	h.Set("Content-Length", strconv.Itoa(len(resp.Body)))
+	resp.WriteHeader(w.Header())
 	w.WriteHeader(resp.Status)
 	w.Write(resp.Body)
 	return nil

@@ -7,9 +7,7 @@
 package ginlimit
 
 import (
-	"net/http"
 	"reflect"
-	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -73,14 +71,7 @@ func answer(c *gin.Context, resp *core.Response) {
 	if resp.Written {
 		return
 	}
-	for k, v := range resp.Header {
-		c.Writer.Header()[http.CanonicalHeaderKey(k)] = slices.Clone(v)
-	}
-	if resp.ContentType == "" {
-		c.Writer.Header()["Content-Type"] = nil // nor what net/http finds by looking into the body
-		c.Status(resp.Status)
-		c.Writer.Write(resp.Body)
-		return
-	}
-	c.Data(resp.Status, resp.ContentType, resp.Body)
+	resp.WriteHeader(c.Writer.Header())
+	c.Writer.WriteHeader(resp.Status)
+	c.Writer.Write(resp.Body)
 }

@@ -12,8 +12,6 @@ import (
 	"context"
 	"net/http"
 	"reflect"
-	"slices"
-	"strconv"
 
 	"github.com/stint-go/stint/backends/memory"
 	"github.com/stint-go/stint/core"
@@ -29,7 +27,11 @@ func New(l *core.Limiter) func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var v core.Visit
 			defer v.Leave()
-			l.Enter(&native{w, r}, reflect.ValueOf(w.Header()).Pointer(), &v)
+			n := natives.Get().(*native)
+			n.w, n.r = w, r
+			l.Enter(n, reflect.ValueOf(w.Header()).Pointer(), &v)
+			n.w, n.r = nil, nil
+			natives.Put(n)
 			if !v.Pass {
 				answer(w, &v.Response)
 				return
@@ -80,15 +82,7 @@ func answer(w http.ResponseWriter, resp *core.Response) {
 	if resp.Written {
 		return
 	}
-	h := w.Header()
-	for k, v := range resp.Header {
-		h[http.CanonicalHeaderKey(k)] = slices.Clone(v)
-	}
-	h["Content-Type"] = nil // nor what net/http finds by looking into the body
-	if resp.ContentType != "" {
-		h.Set("Content-Type", resp.ContentType)
-	}
-	h.Set("Content-Length", strconv.Itoa(len(resp.Body)))
+	resp.WriteHeader(w.Header())
 	w.WriteHeader(resp.Status)
 	w.Write(resp.Body)
 }
