@@ -52,6 +52,7 @@ func (d *Decision) FieldName(i int) string {
 	sent := false
 	switch {
 	case d.first.b == nil:
+	case d.Degraded && i != numPolicy && i != numRetryAfter && !d.known(i):
 	case i <= numLimit:
 		sent = d.headers&HeadersDraft10 != 0
 	case i <= numXReset:
@@ -63,6 +64,17 @@ func (d *Decision) FieldName(i int) string {
 		return ""
 	}
 	return fieldNames[i]
+}
+
+// known reports whether there are figures for the i-th field: those of some entry,
+// or for the fields without a name that of the entry that speaks.
+func (d *Decision) known(i int) bool {
+	for k := range d.len() {
+		if e := d.at(k); e.decided() && (i == numLimit || e.b.policy.name == d.Policy) {
+			return true
+		}
+	}
+	return false
 }
 
 // AppendField appends the value of the i-th header field to b. old is what the
@@ -102,7 +114,7 @@ func (d *Decision) WriteHeader(h map[string][]string) {
 	if d.first.b == nil {
 		return
 	}
-	if d.headers == HeadersDraft10 && len(h[fieldPolicy]) == 0 {
+	if d.headers == HeadersDraft10 && !d.Degraded && len(h[fieldPolicy]) == 0 {
 		d.writeDraft10(h)
 		return
 	}
@@ -158,8 +170,8 @@ func (d *Decision) appendPolicy(b []byte) []byte {
 // that is the one that matters most.
 func (d *Decision) appendLimit(b []byte) []byte {
 	for i := range d.len() {
-		if !d.overshadowed(i) {
-			b = d.at(i).appendLimit(separate(b), d.jitter)
+		if e := d.at(i); e.decided() && !d.overshadowed(i) {
+			b = e.appendLimit(separate(b), d.jitter)
 		}
 	}
 	return b
