@@ -176,15 +176,21 @@ func (m *coping) giveBack() {
 	at := m.limiter.at()
 	if m.refused || m.closed {
 		for _, i := range refund(m.ctx, m.limiter.backend, at, m.asks, m.out, m.closed) {
-			e := &m.entries[i]
-			e.Remaining = min(e.Remaining+m.asks[i].Cost, e.b.units)
+			m.entries[i].returned(m.asks[i].Cost, m.quotas[i].units)
 		}
 	}
 	if m.closed && len(m.local.asks) > 0 {
 		for _, k := range refund(m.ctx, m.limiter.fallback(), at, m.local.asks, m.local.out, true) {
-			e := &m.entries[m.local.places[k]]
-			e.Remaining = min(e.Remaining+m.local.asks[k].Cost, capacity(m.local.asks[k].Rule))
+			a := &m.local.asks[k]
+			m.entries[m.local.places[k]].returned(a.Cost, capacity(a.Rule))
 		}
+	}
+}
+
+// returned corrects the figures of an entry whose charge was given back.
+func (j *Judgement) returned(cost, units int64) {
+	if j.Remaining += cost; j.Remaining >= units {
+		j.Remaining, j.NextAfter, j.ResetAfter = units, 0, 0
 	}
 }
 
