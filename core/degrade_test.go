@@ -23,6 +23,12 @@ type late struct{ error }
 
 func (late) Timeout() bool { return true }
 
+// classed has a class, but is not ErrUnavailable.
+type classed struct{ error }
+
+func (classed) Error() string     { return "a stranger's" }
+func (classed) Class() core.Class { return core.ClassTimeout }
+
 // failures are an error of every class that a backend may answer with, and whether
 // the store is to blame.
 var failures = []struct {
@@ -48,6 +54,7 @@ var failures = []struct {
 	{core.ClassUnknown, errors.New("key too long"), false},
 	{core.ClassUnknown, late{errors.New("somebody else's time-out")}, false},
 	{core.ClassUnknown, core.ErrUnsupported, false},
+	{core.ClassTimeout, classed{}, false},
 }
 
 // Every class of error under every mode, alone and beside a policy that can be
@@ -337,6 +344,38 @@ func TestFailureOutsideOfRequests(t *testing.T) {
 	}
 }
 
+// Both backends are reset, though the caller's time runs out with the first.
+func TestResetReachesTheFallback(t *testing.T) {
+	c, b := newClock(), newFaulty()
+	b.errs["jobs"] = core.ErrUnavailable
+	ctx, cancel := context.WithCancel(t.Context())
+	l := configured(t, core.Config{Backend: slowReset{b, cancel}, Now: c.now, Logger: quiet, Policies: []core.Policy{ten("jobs", core.Fallback)}})
+	key := core.NewKey("k", "v")
+	if d, err := l.Allow(ctx, "jobs", key, 4); err != nil || d.Remaining != 6 {
+		t.Fatal(d, err)
+	}
+	if err := l.Reset(ctx, "jobs", key); !errors.Is(err, core.ErrUnavailable) {
+		t.Error(err)
+	}
+	if d, _ := l.Peek(t.Context(), "jobs", key, 0); d.Remaining != 10 {
+		t.Errorf("%d remaining", d.Remaining)
+	}
+	if err := l.Reset(ctx, "jobs", key); err != context.Canceled {
+		t.Errorf("after the caller has gone: %v", err)
+	}
+}
+
+// slowReset takes until the caller has gone.
+type slowReset struct {
+	*faulty
+	cancel context.CancelFunc
+}
+
+func (b slowReset) Reset(ctx context.Context, cells ...core.Cell) error {
+	b.cancel()
+	return b.faulty.Reset(ctx, cells...)
+}
+
 // The backend's short way fails too, where memory is full.
 func TestShortWayFails(t *testing.T) {
 	for mode, pass := range map[core.FailureMode]bool{core.Fallback: false, core.FailClosed: false, core.FailOpen: true} {
@@ -374,6 +413,7 @@ func TestHeaderOfDegradedDecisions(t *testing.T) {
 	}{
 		{"fallback", 0, []core.Policy{near, far}, `Ratelimit-Policy: "near";q=10;w=60, "far";q=10;w=60 | Ratelimit: "near";r=9;t=60, "far";r=4;t=60`},
 		{"open", 0, []core.Policy{near, ten("far", core.FailOpen)}, `Ratelimit-Policy: "near";q=10;w=60, "far";q=10;w=60 | Ratelimit: "near";r=9;t=60`},
+		{"open alone, the common fields", 0, []core.Policy{ten("far", core.FailOpen)}, `Ratelimit-Policy: "far";q=10;w=60`},
 		{"open alone", core.HeadersDraft10 | core.HeadersLegacy, []core.Policy{ten("far", core.FailOpen)}, `Ratelimit-Policy: "far";q=10;w=60`},
 		{"closed", 0, []core.Policy{near, ten("far", core.FailClosed)}, `Ratelimit-Policy: "near";q=10;w=60, "far";q=10;w=60 | Ratelimit: "near";r=10 | Retry-After: 5`},
 		{"closed, legacy", core.HeadersLegacy, []core.Policy{near, ten("far", core.FailClosed)}, `Retry-After: 5`},

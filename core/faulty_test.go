@@ -61,9 +61,8 @@ func (f *faulty) Take(ctx context.Context, at int64, asks []core.Ask, out []core
 		if verdicts[k].Charged {
 			f.took = append(f.took, asks[i].Cell.Space.Policy())
 		}
-		if out[i].Err == nil {
-			out[i] = verdicts[k]
-		}
+		verdicts[k].Err = out[i].Err
+		out[i] = verdicts[k]
 	}
 	return now, err
 }
