@@ -1,12 +1,15 @@
 package redislimit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -307,4 +310,69 @@ func redisClient(t *testing.T, o *redis.Options) *redis.Client {
 	c := redis.NewClient(o)
 	t.Cleanup(func() { c.Close() })
 	return c
+}
+
+// cutting lets commands about a key fail at once, before they are sent.
+type cutting struct {
+	failing
+	name string
+}
+
+func (c *cutting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !slices.Contains(cmd.Args(), any(c.name)) {
+			return next(ctx, cmd)
+		}
+		err := &net.OpError{Op: "dial", Err: errors.New("refused")}
+		cmd.SetErr(err)
+		return err
+	}
+}
+
+// A place that can not be reached has no say, something foreign in one has: the
+// contract of core.Backend for cells that live apart.
+func TestPlacesThatCanNotBeReached(t *testing.T) {
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: shared.cluster().Addrs(), ContextTimeoutEnabled: true})
+	t.Cleanup(func() { c.Close() })
+	b := must(t, c, Options{Timeout: patient})
+	for _, strategy := range five {
+		far := asking(t, strategy, 5, time.Hour)
+		apart := func(n int64) core.Ask {
+			a := asking(t, strategy, n, time.Hour)
+			for slotOf(a) == slotOf(far) {
+				a = asking(t, strategy, n, time.Hour)
+			}
+			return a
+		}
+		near, other, foreign := apart(2), apart(5), apart(5)
+		cut := must(t, c, Options{Timeout: patient})
+		hooked := redis.NewClusterClient(c.Options())
+		t.Cleanup(func() { hooked.Close() })
+		hooked.AddHook(&cutting{name: nameOf(far)})
+		cut.client = hooked
+		for i := range 3 {
+			out := make([]core.Verdict, 3)
+			_, err := cut.Take(background(), 0, []core.Ask{near, other, far}, out)
+			if err != nil || !errors.Is(out[2].Err, core.ErrUnavailable) {
+				t.Fatalf("%s: %v, %v", strategy.Name(), err, out[2].Err)
+			}
+			for k, v := range out[:2] {
+				if ok := i < 2; v.OK != (ok || k == 1) || v.Charged != ok || (v.Receipt != core.Receipt{}) != ok {
+					t.Errorf("%s: take %d, ask %d: %+v", strategy.Name(), i, k, v)
+				}
+			}
+		}
+		if n := units(t, b, other); n != 2 {
+			t.Errorf("%s: %d units counted, want 2", strategy.Name(), n)
+		}
+		if err := c.HSet(background(), nameOf(foreign), "a", "b").Err(); err != nil {
+			t.Fatal(err)
+		}
+		out := make([]core.Verdict, 3)
+		_, err := cut.Take(background(), 0, []core.Ask{other, foreign, far}, out)
+		if err != nil || out[0].Charged || !errors.Is(out[1].Err, core.ErrProtocol) || units(t, b, other) != 2 {
+			t.Errorf("%s: with something foreign: %+v, %v", strategy.Name(), out, err)
+		}
+		c.Del(background(), nameOf(foreign))
+	}
 }
