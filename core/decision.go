@@ -43,7 +43,8 @@ type Decision struct {
 	now        int64
 	jitter     int64 // microseconds added to the waits that a refused client is told
 	headers    Headers
-	closed     bool // it could not be decided, and is refused for that
+	hidden     uint8 // bit i: the i-th header field is not sent
+	closed     bool  // it could not be decided, and is refused for that
 	disallowed func(Request, Decision) Response
 }
 

@@ -52,7 +52,6 @@ func (d *Decision) FieldName(i int) string {
 	sent := false
 	switch {
 	case d.first.b == nil:
-	case d.Degraded && i != numPolicy && i != numRetryAfter && !d.known(i):
 	case i <= numLimit:
 		sent = d.headers&HeadersDraft10 != 0
 	case i <= numXReset:
@@ -60,21 +59,24 @@ func (d *Decision) FieldName(i int) string {
 	default:
 		sent = d.retrySeconds() > 0
 	}
-	if !sent {
+	if !sent || d.hidden>>i&1 != 0 {
 		return ""
 	}
 	return fieldNames[i]
 }
 
-// known reports whether there are figures for the i-th field: those of some entry,
-// or for the fields without a name that of the entry that speaks.
-func (d *Decision) known(i int) bool {
-	for k := range d.len() {
-		if e := d.at(k); e.decided() && (i == numLimit || e.b.policy.name == d.Policy) {
-			return true
+// hide keeps back the fields of which there are no figures: of any entry or, for
+// those without names, of the one that speaks.
+func (d *Decision) hide() {
+	d.hidden = 1<<numLimit | 1<<numXLimit | 1<<numXRemaining | 1<<numXReset
+	for i := range d.len() {
+		if e := d.at(i); e.decided() {
+			d.hidden &^= 1 << numLimit
+			if e.b.policy.name == d.Policy {
+				d.hidden = 0
+			}
 		}
 	}
-	return false
 }
 
 // AppendField appends the value of the i-th header field to b. old is what the
@@ -114,7 +116,7 @@ func (d *Decision) WriteHeader(h map[string][]string) {
 	if d.first.b == nil {
 		return
 	}
-	if d.headers == HeadersDraft10 && !d.Degraded && len(h[fieldPolicy]) == 0 {
+	if d.headers == HeadersDraft10 && d.hidden == 0 && len(h[fieldPolicy]) == 0 {
 		d.writeDraft10(h)
 		return
 	}

@@ -347,6 +347,9 @@ func (l *Limiter) at() int64 {
 func (d *Decision) finish(l *Limiter) {
 	d.headers, d.disallowed = l.headers, l.config.Disallowed
 	d.sum()
+	if d.Degraded {
+		d.hide()
+	}
 	if !d.Allowed && !d.closed && l.config.Jitter {
 		d.spread()
 	}
