@@ -58,12 +58,11 @@ type Backend interface {
 	//
 	// An error means that something broke, never that a limit was reached: err
 	// when nothing at all was decided, Verdict.Err for a single ask. A hard ask
-	// with an error refuses its decision, so that nothing of it is charged. The
-	// exception are cells that live apart: where some of them can not be reached
-	// (ErrUnavailable), the decision is made and charged without their asks, and
-	// whoever asks has to give it back (Settle) where it is not to stand. out may
-	// say why in detail beside err. A ctx that is done before the call costs
-	// nothing and is an error.
+	// with an error refuses its decision, so that nothing of it is charged. Where
+	// cells live apart and some can not be reached (ErrUnavailable), a backend may
+	// instead decide and charge the other asks without them: whoever asks gives
+	// that back (Settle) where it is not to stand. out may say why in detail
+	// beside err. A ctx that is done before the call costs nothing and is an error.
 	Take(ctx context.Context, at int64, asks []Ask, out []Verdict) (now int64, err error)
 	// Settle corrects earlier charges in one step, in order: Rule.Settle with
 	// rs[i] and delta[i] on the cell of asks[i]. A cell that no longer exists is

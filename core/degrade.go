@@ -13,16 +13,13 @@ import (
 // they notice its return.
 const closedWait = 5 * time.Second
 
-// errUncharged: the backend let an ask that could not be decided veto the others,
-// so that they would be free if the decision were admitted without it.
-var errUncharged = fmt.Errorf("%w: an ask was left uncharged as another one had failed", ErrProtocol)
-
 // A coping is a decision of which the backend has left asks open. It stays all or
 // nothing, and is made in this order: the asks that have failed are sorted by what
 // their policies' OnFailure says; the fallback decides its own, and charges them
-// only where nobody has refused so far; and where the request is refused after
-// all, what the backend has charged is given back by receipt. What has failed is
-// not given back: nobody knows whether it was charged.
+// only where nobody has refused so far; what the backend has left uncharged it is
+// asked for again; and where the request is refused after all, what was charged is
+// given back by receipt. What has failed is not given back: nobody knows whether it
+// was charged.
 type coping struct {
 	*call
 	limiter *Limiter
@@ -56,7 +53,7 @@ func (l *Limiter) cope(ctx context.Context, c *call, err error, d *Decision) err
 	}
 	m.sort()
 	m.decideLocally()
-	m.insist()
+	m.keep()
 	m.giveBack()
 	return m.conclude(d)
 }
@@ -156,33 +153,47 @@ func (o *local) add(a Ask, r Rule, place int) {
 	o.places, o.asks, o.out = append(o.places, place), append(o.asks, a), append(o.out, Verdict{})
 }
 
-// insist closes a decision that would be admitted with an ask that the backend
-// has not charged.
-func (m *coping) insist() {
-	if m.refused || m.closed {
-		return
-	}
+// keep charges what the backend has left uncharged because another ask had failed:
+// it would pass for nothing. That is another trip, and so the store may refuse now,
+// or fail as well, which closes the decision: there is no third.
+func (m *coping) keep() {
+	var again []Ask
+	var places []int
 	for i := range m.asks {
 		a, v := &m.asks[i], &m.out[i]
 		if v.Err == nil && !v.Charged && !a.Soft && a.Cost > 0 && (a.When == OnAdmit || a.When == Always) {
-			m.close(&m.entries[i], errUncharged)
+			again, places = append(again, *a), append(places, i)
 		}
+	}
+	if m.refused || m.closed || len(again) == 0 {
+		return
+	}
+	out := make([]Verdict, len(again))
+	_, err := m.limiter.backend.Take(m.ctx, m.limiter.at(), again, out)
+	for k, i := range places {
+		e := &m.entries[i]
+		m.out[i], e.Judgement = out[k], out[k].Judgement
+		if err := cmp.Or(out[k].Err, err); err != nil {
+			m.close(e, err)
+			continue
+		}
+		m.refused = m.refused || !e.OK
 	}
 }
 
 // giveBack returns what was charged to a request that is refused after all. Where
 // a limit refused it, refusals are charged for all the same.
 func (m *coping) giveBack() {
-	at := m.limiter.at()
-	if m.refused || m.closed {
-		for _, i := range refund(m.ctx, m.limiter.backend, at, m.asks, m.out, m.closed) {
-			m.entries[i].returned(m.asks[i].Cost, m.quotas[i].units)
-		}
+	if !m.refused && !m.closed {
+		return
 	}
-	if m.closed && len(m.local.asks) > 0 {
-		for _, k := range refund(m.ctx, m.limiter.fallback(), at, m.local.asks, m.local.out, true) {
-			a := &m.local.asks[k]
-			m.entries[m.local.places[k]].returned(a.Cost, capacity(a.Rule))
+	l, at := m.limiter, m.limiter.at()
+	for _, i := range refund(m.ctx, l.backend, at, m.asks, m.out, m.closed) {
+		m.entries[i].returned(m.asks[i].Cost, m.quotas[i].units)
+	}
+	if o := &m.local; len(o.asks) > 0 {
+		for _, k := range refund(m.ctx, l.fallback(), at, o.asks, o.out, m.closed) {
+			m.entries[o.places[k]].returned(o.asks[k].Cost, capacity(o.asks[k].Rule))
 		}
 	}
 }

@@ -204,6 +204,9 @@ func TestMixedDecisions(t *testing.T) {
 			if v.Pass != (tc.status == 0) || v.Response.Status != tc.status || v.Decision.Policy != tc.policy || !v.Decision.Degraded {
 				t.Errorf("pass %v, status %d, policy %q, %+v", v.Pass, v.Response.Status, v.Decision.Policy, slices.Collect(v.Decision.Entries()))
 			}
+			if b.takes != 1 {
+				t.Errorf("%d trips", b.takes)
+			}
 			for policy, want := range map[string]int64{"near": tc.near, "far": tc.far} {
 				if got := used(t, c, stores[policy], policy) - before[policy]; got != want {
 					t.Errorf("%s: %d units counted, want %d", policy, got, want)
@@ -239,19 +242,54 @@ func TestNothingIsGivenBackAfterAnAmbiguousError(t *testing.T) {
 }
 
 // A backend that lets an ask which it can not reach veto the others would have
-// them pass for nothing: that is refused, and the fallback's charge given back.
+// them pass for nothing: it is asked again for those alone.
 func TestNothingPassesUncharged(t *testing.T) {
 	for _, mode := range []core.FailureMode{core.Fallback, core.FailOpen} {
-		c, b := newClock(), newFaulty()
-		b.vetoes = true
-		b.errs["far"] = core.ErrUnavailable
-		l := configured(t, core.Config{Backend: b, Now: c.now, Logger: quiet, Policies: []core.Policy{ten("near", mode), ten("far", mode)}})
-		if v := visit(l, get("192.0.2.1")); v.Pass || v.Response.Status != 503 {
-			t.Errorf("%v: pass %v, status %d", mode, v.Pass, v.Response.Status)
+		for _, tc := range []struct {
+			name      string
+			second    func(c *clock, b *faulty) // what happens in between
+			status    int
+			near, far int64
+		}{
+			{"and charges", func(*clock, *faulty) {}, 0, 1, 1},
+			{"and refuses", func(c *clock, b *faulty) {
+				l := configured(t, core.Config{Backend: b.Backend, Now: c.now, Policies: []core.Policy{ten("near", mode)}})
+				admitted(l, 20, func() core.Native { return get("192.0.2.1") })
+			}, 429, 10, 0},
+			{"and fails", func(_ *clock, b *faulty) { b.errs["near"] = core.ErrUnavailable }, 503, 0, 0},
+			{"and is charged for nothing", func(_ *clock, b *faulty) { b.errs["near"], b.lost, b.vetoes = core.ErrUnavailable, true, false }, 503, 1, 0},
+		} {
+			c, b := newClock(), newFaulty()
+			b.vetoes, b.second = true, func() { tc.second(c, b) }
+			b.errs["far"] = core.ErrUnavailable
+			l := configured(t, core.Config{Backend: b, Now: c.now, Logger: quiet, Policies: []core.Policy{ten("near", mode), ten("far", mode)}})
+			v := visit(l, get("192.0.2.1"))
+			if v.Response.Status != tc.status || b.takes != 2 {
+				t.Errorf("%v, %s: status %d after %d trips", mode, tc.name, v.Response.Status, b.takes)
+			}
+			if mode == core.FailOpen {
+				tc.far = 0
+			}
+			if near, far := used(t, c, b.Backend, "near"), used(t, c, b.own, "far"); near != tc.near || far != tc.far {
+				t.Errorf("%v, %s: %d and %d units counted, want %d and %d", mode, tc.name, near, far, tc.near, tc.far)
+			}
 		}
-		if n := used(t, c, b.own, "far"); n != 0 {
-			t.Errorf("%v: the fallback has counted %d", mode, n)
-		}
+	}
+}
+
+// Of several asks that are put again, those that were charged are given back where
+// another fails.
+func TestAllOrNothingOnTheSecondTrip(t *testing.T) {
+	c, b := newClock(), newFaulty()
+	b.errs["far"] = core.ErrUnavailable
+	b.vetoes, b.second = true, func() { b.errs["also"], b.vetoes = core.ErrUnavailable, false }
+	l := configured(t, core.Config{Backend: b, Now: c.now, Logger: quiet, Policies: []core.Policy{
+		ten("near", core.FailOpen), ten("also", core.FailOpen), ten("far", core.FailOpen)}})
+	if v := visit(l, get("192.0.2.1")); v.Response.Status != 503 || v.Decision.Policy != "also" {
+		t.Errorf("status %d by %s", v.Response.Status, v.Decision.Policy)
+	}
+	if !slices.Equal(b.took, []string{"near"}) || used(t, c, b.Backend, "near") != 0 {
+		t.Errorf("charged %v, %d counted", b.took, used(t, c, b.Backend, "near"))
 	}
 }
 

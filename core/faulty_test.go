@@ -18,9 +18,11 @@ type faulty struct {
 	errs    map[string]error // by policy
 	whole   bool             // the cells live together, and one error is that of all
 	lost    bool             // what answers with an error has been charged
-	vetoes  bool             // against the contract: any error leaves the others uncharged
-	took    []string         // the policies whose asks were charged
-	settled []string         // and those that were given back
+	vetoes  bool             // any error leaves the others uncharged, as the contract has it too
+	second  func()           // comes before the second Take
+	takes   int
+	took    []string // the policies whose asks were charged
+	settled []string // and those that were given back
 }
 
 func newFaulty() *faulty {
@@ -32,6 +34,9 @@ func (f *faulty) Fallback() core.Backend { return f.own }
 func (f *faulty) Take(ctx context.Context, at int64, asks []core.Ask, out []core.Verdict) (now int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
+	}
+	if f.takes++; f.takes == 2 && f.second != nil {
+		f.second()
 	}
 	veto := false
 	var reached []core.Ask

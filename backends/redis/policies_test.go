@@ -330,7 +330,7 @@ func (c *cutting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // A place that can not be reached has no say, something foreign in one has: the
-// contract of core.Backend for cells that live apart.
+// other places are not asked twice.
 func TestPlacesThatCanNotBeReached(t *testing.T) {
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: shared.cluster().Addrs(), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { c.Close() })
