@@ -24,7 +24,7 @@ type late struct{ error }
 func (late) Timeout() bool { return true }
 
 // classed has a class, but is not ErrUnavailable.
-type classed struct{ error }
+type classed struct{}
 
 func (classed) Error() string     { return "a stranger's" }
 func (classed) Class() core.Class { return core.ClassTimeout }
