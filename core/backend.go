@@ -9,7 +9,8 @@ import (
 // The kinds of error a backend answers, to be tested with errors.Is.
 var (
 	// ErrUnavailable: the store did not answer, or not in time. Whether the
-	// charge took place is unknown.
+	// charge took place is unknown. It is what OnFailure of a policy is about;
+	// NewUnavailable makes one of a Class.
 	ErrUnavailable = errors.New("backend unavailable")
 	// ErrProtocol: the store answered something that this library did not
 	// write. Nothing was deleted or overwritten.
@@ -57,8 +58,11 @@ type Backend interface {
 	//
 	// An error means that something broke, never that a limit was reached: err
 	// when nothing at all was decided, Verdict.Err for a single ask. A hard ask
-	// with an error refuses its decision, so that nothing of it is charged. A
-	// ctx that is done before the call costs nothing and is an error.
+	// with an error refuses its decision, so that nothing of it is charged. Where
+	// cells live apart and some can not be reached (ErrUnavailable), a backend may
+	// instead decide and charge the other asks without them: whoever asks gives
+	// that back (Settle) where it is not to stand. out may say why in detail
+	// beside err. A ctx that is done before the call costs nothing and is an error.
 	Take(ctx context.Context, at int64, asks []Ask, out []Verdict) (now int64, err error)
 	// Settle corrects earlier charges in one step, in order: Rule.Settle with
 	// rs[i] and delta[i] on the cell of asks[i]. A cell that no longer exists is

@@ -15,6 +15,8 @@ type binder struct {
 	strategy Strategy
 	naming   *Naming
 	phase    func(Cell) int64
+	// instances share the rates while the backend is down.
+	instances int64
 
 	// rates by function come back again and again; each is quota once. The map
 	// is bounded: a function that makes up a new rate for every request pays for
@@ -57,6 +59,7 @@ func (b *binder) bind(rates Rates) ([]*quota, error) {
 func (b *binder) quota(r Rate, rule Rule, several bool) *quota {
 	units, window := rule.Quota()
 	e := &quota{policy: b.policy, rate: r, rule: rule, units: units, item: b.policy.name}
+	e.local = b.share(r, rule)
 	e.space = NewSpace(b.policy.name, r.Window.Microseconds(), rule.Shape(), b.naming, b.phase)
 	if several {
 		e.item += "-" + windowText(r.Window)

@@ -20,6 +20,15 @@ type Config struct {
 	// refuses is charged to none.
 	Policies []Policy
 
+	// Fallback decides while Backend is down, for policies whose OnFailure is
+	// Fallback. Nil is what Backend brings along: the one for Redis brings a
+	// memory.New(). A backend that is no FallbackProvider has nothing to fall back
+	// to, and those policies are FailClosed.
+	Fallback Backend
+	// Instances is how many processes count in Backend. While each of them has to
+	// decide by itself, it admits that part of every rate, and 1 at least. 0 is 1.
+	Instances int
+
 	// Proxies are the prefixes of the reverse proxies whose forwarding fields are
 	// believed. Without them the client is the TCP peer, whatever a request claims.
 	Proxies []netip.Prefix
@@ -89,6 +98,12 @@ func New(c Config) (*Limiter, error) {
 		bad("no backend: set Config.Backend, for example to memory.New()")
 	} else {
 		l.setSingle()
+	}
+	if c.Fallback != nil && isNil(c.Fallback) {
+		bad("fallback: a nil %T; leave Fallback out for what the backend brings along", c.Fallback)
+	}
+	if c.Instances < 0 {
+		bad("%d instances: write how many processes share the backend, or 0 for 1", c.Instances)
 	}
 	if len(c.Policies) == 0 {
 		bad("no policies: add at least one to Config.Policies")
@@ -165,13 +180,14 @@ func complaintsIn(err error) (texts []string) {
 // newPolicy makes one policy ready. Its error is everything that is wrong with it.
 func newPolicy(c *Config, in *Policy, naming *Naming) (*policy, error) {
 	p := &policy{name: in.Name, rateFunc: in.RateFunc, missing: in.Missing, cost: in.Cost,
-		soft: in.Mode == Annotate, problem: appendProblem(in.Name)}
+		soft: in.Mode == Annotate, failing: in.OnFailure, problem: appendProblem(in.Name)}
 	if in.CountDenied {
 		p.when = Always
 	}
 	return p, errors.Join(
 		validName(in.Name),
 		validMode(in.Mode),
+		validFailureMode(in.OnFailure),
 		p.setHooks(in.Hooks),
 		p.setMethods(in),
 		p.setKey(c, in),
@@ -183,6 +199,13 @@ func newPolicy(c *Config, in *Policy, naming *Naming) (*policy, error) {
 func validMode(m Mode) error {
 	if m > Annotate {
 		return fmt.Errorf("mode %d: use Enforce or Annotate", m)
+	}
+	return nil
+}
+
+func validFailureMode(m FailureMode) error {
+	if m > FailOpen {
+		return fmt.Errorf("OnFailure %d: use Fallback, FailClosed or FailOpen", m)
 	}
 	return nil
 }
@@ -268,7 +291,7 @@ func (p *policy) setRates(c *Config, in *Policy, naming *Naming) (err error) {
 	} else if isNil(strategy) {
 		return fmt.Errorf("strategy: a nil %T", strategy)
 	}
-	p.binder = &binder{policy: p, strategy: strategy, naming: naming, phase: c.Phase}
+	p.binder = &binder{policy: p, strategy: strategy, naming: naming, phase: c.Phase, instances: int64(c.Instances)}
 	rates, given := in.Rates, 0
 	for _, set := range []bool{in.Rate != "", in.Rates != nil, in.RateFunc != nil} {
 		if set {

@@ -18,15 +18,21 @@ type Decision struct {
 	// Limited: some policy is over its limit, annotating ones included. The
 	// handler of an annotating policy looks here.
 	Limited bool
+	// Degraded: the backend could not decide for every policy, and Cause is the
+	// class of the first error. What then decided is in the Entries.
+	Degraded bool
+	Cause    Class
 	// Policy is the name of the policy that the figures are from; "" when no
 	// policy applied to the request.
 	Policy string
 	// Limit is the most that can be admitted at once: the rate's limit, or the
-	// burst. Remaining is what would be admitted right now.
+	// burst. Remaining is what would be admitted right now, and 0 where nobody
+	// knows: see Entry.Err.
 	Limit, Remaining int64
 	// RetryAfter of a policy that is over its limit is a promise: wait exactly
 	// that long, send a request of the same cost, and with no other traffic it is
-	// admitted. 0 unless Limited; NoRetry when waiting does not help.
+	// admitted. 0 unless Limited; NoRetry when waiting does not help. Of a request
+	// that is refused because the backend is down it is a guess.
 	RetryAfter time.Duration
 	// NextAfter is the wait until more than Remaining is admitted; ResetAfter
 	// until nothing that was consumed counts any more.
@@ -37,6 +43,8 @@ type Decision struct {
 	now        int64
 	jitter     int64 // microseconds added to the waits that a refused client is told
 	headers    Headers
+	hidden     uint8 // bit i: the i-th header field is not sent
+	closed     bool  // it could not be decided, and is refused for that
 	disallowed func(Request, Decision) Response
 }
 
@@ -54,15 +62,21 @@ type Entry struct {
 	// Limit, Remaining, RetryAfter, NextAfter and ResetAfter are as in Decision.
 	Limit, Remaining                  int64
 	RetryAfter, NextAfter, ResetAfter time.Duration
-	Err                               error // the entry could not be decided
+	// Err tells why the backend could not decide the entry. Fallback: the fallback
+	// did, and the figures are its own. Otherwise there are none, and Allowed is
+	// what the policy's OnFailure says, or false for an error that no policy
+	// forgives.
+	Err      error
+	Fallback bool
 }
 
 // entry is an Entry as it is stored: the constant part by reference.
 type entry struct {
 	Judgement
-	b    *quota
-	soft bool
-	err  error
+	b        *quota
+	soft     bool
+	fallback bool // decided by it
+	err      error
 }
 
 // Entries yields one entry per rate and identity, in the order of the policies.
@@ -104,7 +118,7 @@ func (e *entry) export() Entry {
 		Policy: e.b.policy.name, Item: e.b.item, Rate: e.b.rate,
 		Allowed: e.OK, Soft: e.soft, Limit: e.b.units, Remaining: e.Remaining,
 		RetryAfter: micros(e.RetryAfter), NextAfter: micros(e.NextAfter), ResetAfter: micros(e.ResetAfter),
-		Err: e.err,
+		Err: e.err, Fallback: e.fallback,
 	}
 }
 
@@ -116,16 +130,18 @@ func micros(us int64) time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
+// decided reports whether somebody looked at the entry's cell.
+func (e *entry) decided() bool { return e.err == nil || e.fallback }
+
 // sum fills the summary from the entries: who speaks for the decision, and
-// whether it admits. It reports whether some entry could not be decided.
-func (d *Decision) sum() (broken bool) {
+// whether it admits.
+func (d *Decision) sum() {
 	d.Allowed = true
 	var speaker *entry
 	for i := range d.len() {
 		e := d.at(i)
-		broken = broken || e.err != nil
-		if !e.OK && (e.err == nil || !e.soft) { // what could not be decided annotates nothing
-			d.Limited = true
+		if !e.OK {
+			d.Limited = d.Limited || e.decided() // what could not be decided annotates nothing
 			d.Allowed = d.Allowed && e.soft
 		}
 		if speaker == nil || e.outweighs(speaker) {
@@ -135,7 +151,6 @@ func (d *Decision) sum() (broken bool) {
 	if speaker != nil {
 		d.speak(speaker)
 	}
-	return broken
 }
 
 func (d *Decision) speak(e *entry) {
@@ -157,8 +172,8 @@ func (d *Decision) spread() {
 }
 
 // outweighs reports whether e rather than f speaks for the decision: a refusal
-// that counts before one that does not, before none; then the longest wait, or
-// the least remaining.
+// that counts before one that does not, before none, before what nobody decided;
+// then the longest wait, or the least remaining.
 func (e *entry) outweighs(f *entry) bool {
 	if a, b := e.rank(), f.rank(); a != b {
 		return a > b
@@ -171,10 +186,12 @@ func (e *entry) outweighs(f *entry) bool {
 
 func (e *entry) rank() int {
 	switch {
-	case e.OK:
+	case !e.decided() && (e.OK || e.soft):
 		return 0
-	case e.soft:
+	case e.OK:
 		return 1
+	case e.soft:
+		return 2
 	}
-	return 2
+	return 3
 }

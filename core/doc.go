@@ -12,8 +12,9 @@
 // comes back is a [Decision], which the adapter writes into the response's header
 // fields before it calls the handler, or answers with what Hooks.Disallowed says.
 //
-// Being refused is a Decision. An error means that something broke, and a
-// request that can not be decided is refused.
+// Being refused is a Decision. An error means that something broke. While the
+// backend is down, [Policy].OnFailure decides; any other request that can not be
+// decided is refused.
 //
 //	limiter, err := core.New(core.Config{
 //		Backend: memory.New(),

@@ -12,8 +12,21 @@ import (
 // errHook: a hook or a function of the application misbehaved.
 var errHook = errors.New("hook failed")
 
+// fail answers a request that could not be decided. The fields of a Decision are
+// sent where the backend is to blame; otherwise there is none.
+func (l *Limiter) fail(n Native, v *Visit, err error) {
+	v.Pass, v.Response = false, failure(statusOf(err))
+	if !v.Decision.closed {
+		l.complain.about(err)
+		v.Decision = Decision{}
+	} else if w, ok := n.(DecisionWriter); ok {
+		w.WriteDecision(v.Decision)
+	}
+}
+
 // statusOf is the status of the answer to a request that could not be decided.
-// Nothing here opens the door: what can not be decided is refused.
+// Nothing here opens the door: what can not be decided is refused, unless the
+// backend is down and the policy says otherwise.
 func statusOf(err error) int {
 	switch {
 	case errors.Is(err, ErrBodyTooLarge):
@@ -67,7 +80,7 @@ func (e *hookPanic) Unwrap() error { return errHook }
 type complaints struct {
 	logger *slog.Logger
 	mu     sync.Mutex
-	last   map[int]time.Time
+	last   map[Class]time.Time
 }
 
 const complaintsEvery = time.Minute
@@ -75,30 +88,34 @@ const complaintsEvery = time.Minute
 // about logs err. Errors that a client causes alone are its own business and are
 // answered, not logged; that nobody's address is known is the set-up's.
 func (c *complaints) about(err error) {
-	status := statusOf(err)
+	status, class := statusOf(err), ClassOf(err)
 	if status < 500 && !errors.Is(err, errNoAddress) {
 		return
 	}
 	c.mu.Lock()
 	now := time.Now()
-	silent := now.Sub(c.last[status]) < complaintsEvery
+	silent := now.Sub(c.last[class]) < complaintsEvery
 	if !silent {
 		if c.last == nil {
-			c.last = make(map[int]time.Time)
+			c.last = make(map[Class]time.Time)
 		}
-		c.last[status] = now
+		c.last[class] = now
 	}
 	c.mu.Unlock()
 	if silent {
 		return
 	}
-	logger := c.logger
-	if logger == nil {
-		logger = slog.Default()
-	}
-	args := []any{"status", status, "err", err}
+	args := []any{"status", status, "class", class.String(), "err", err}
 	if p := (*hookPanic)(nil); errors.As(err, &p) {
 		args = append(args, "stack", string(p.stack))
 	}
-	logger.Error("request could not be decided", args...)
+	c.to().Error("request could not be decided", args...)
+}
+
+// to is the logger.
+func (c *complaints) to() *slog.Logger {
+	if c.logger == nil {
+		return slog.Default()
+	}
+	return c.logger
 }

@@ -160,7 +160,7 @@ func TestAnOutageAnnotatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := visit(l, get("192.0.2.1"))
-	if !v.Pass || v.Decision.Limited || !strings.Contains(log.String(), "policy soft") {
+	if !v.Pass || v.Decision.Limited || !strings.Contains(log.String(), "policy=soft") {
 		t.Errorf("pass %v, limited %v, log %q", v.Pass, v.Decision.Limited, log.String())
 	}
 	for e := range v.Decision.Entries() {

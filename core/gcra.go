@@ -40,6 +40,14 @@ const (
 // Name implements Strategy.
 func (GCRA) Name() string { return gcraName }
 
+// Divide implements Divisible.
+func (g GCRA) Divide(n, least int64) Strategy {
+	if g.Burst > 0 { // otherwise it is the limit
+		g.Burst = max(g.Burst/n, min(g.Burst, least))
+	}
+	return g
+}
+
 // Bind implements Strategy.
 func (g GCRA) Bind(rate Rate) (Rule, error) {
 	b, err := bind(gcraName, "gcra", rate)

@@ -66,7 +66,21 @@ func (d *Decision) Fields() (sent uint8) {
 	if d.sendsRetry() {
 		sent |= 1 << numRetryAfter
 	}
-	return sent
+	return sent &^ d.hidden
+}
+
+// hide keeps back the fields of which there are no figures: of any entry or, for
+// those without names, of the one that speaks.
+func (d *Decision) hide() {
+	d.hidden = 1<<numLimit | 1<<numXLimit | 1<<numXRemaining | 1<<numXReset
+	for i := range d.len() {
+		if e := d.at(i); e.decided() {
+			d.hidden &^= 1 << numLimit
+			if e.b.policy.name == d.Policy {
+				d.hidden = 0
+			}
+		}
+	}
 }
 
 // AppendField appends the value of the i-th header field to b. old is what the
@@ -104,7 +118,7 @@ func (d Decision) Header() iter.Seq2[string, string] {
 // WriteHeader writes the fields into h, which is an http.Header in all but name.
 // Lists that a limiter stacked before has left are joined.
 func (d *Decision) WriteHeader(h map[string][]string) {
-	if d.first.b != nil && d.headers == HeadersDraft10 && len(h[fieldPolicy]) == 0 {
+	if d.first.b != nil && d.headers == HeadersDraft10 && d.hidden == 0 && len(h[fieldPolicy]) == 0 {
 		d.writeDraft10(h)
 		return
 	}
@@ -199,8 +213,8 @@ func (d *Decision) appendLimit(b []byte) []byte {
 		return d.first.appendLimit(separate(b), d.jitter)
 	}
 	for i := range d.len() {
-		if !d.overshadowed(i) {
-			b = d.at(i).appendLimit(separate(b), d.jitter)
+		if e := d.at(i); e.decided() && !d.overshadowed(i) {
+			b = e.appendLimit(separate(b), d.jitter)
 		}
 	}
 	return b

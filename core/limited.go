@@ -3,8 +3,8 @@ package core
 // A LimitedError is a refused request as an error, for the central error handler
 // of an application: errors.As finds it there. The header fields of the Decision
 // are already written, and Response is what would have been answered otherwise:
-// its status is 429, or that of a request that could not be decided, which has
-// no Decision.
+// its status is 429, or that of a request that could not be decided. Only where
+// that was the backend's fault is there a Decision, which is Degraded.
 type LimitedError struct {
 	Decision Decision
 	Response Response
@@ -12,8 +12,11 @@ type LimitedError struct {
 
 // Error names the policy, and nothing that the client has sent.
 func (e *LimitedError) Error() string {
-	if e.Decision.Policy == "" {
+	switch {
+	case e.Decision.Policy == "":
 		return "stint: request refused: it could not be decided"
+	case e.Decision.closed:
+		return "stint: request refused: it could not be decided: " + e.Decision.Cause.String()
 	}
 	return "stint: request refused by policy " + e.Decision.Policy
 }

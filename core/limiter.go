@@ -91,9 +91,7 @@ func (l *Limiter) Enter(n Native, token uintptr, v *Visit) {
 	}
 	v.limiter, v.token = l, token
 	if err := l.check(n, v); err != nil {
-		l.complain.about(err)
-		v.Pass, v.Response = false, failure(statusOf(err))
-		v.Decision = Decision{}
+		l.fail(n, v, err)
 	}
 }
 
@@ -136,6 +134,7 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 			return err
 		}
 		if err := l.decide(l.detached(n), c, &v.Decision); err != nil {
+			l.release(c)
 			return err
 		}
 	}
@@ -152,13 +151,10 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
 	var key Key
 	err := p.key.addressKey(normalAddr(l.env.clientIP(n)), l.env, &key)
-	if err == nil {
-		err = l.takeOne(p.quotas[0], &key, p.cost, p.when, d)
-	}
 	if err != nil {
 		return fmt.Errorf("policy %s: %w", p.name, err)
 	}
-	return nil
+	return l.takeOne(p.quotas[0], &key, p.cost, p.when, d)
 }
 
 // findLone finds the policy of decideLone.
@@ -299,7 +295,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 			d.now = cmp.Or(l.at(), time.Now().UnixMicro())
 		}
 		for _, b := range c.lacking {
-			d.add(entry{refuseAll(), b, b.policy.soft, nil})
+			d.add(entry{Judgement: refuseAll(), b: b, soft: b.policy.soft})
 		}
 		d.finish(l)
 	}
@@ -310,7 +306,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 func (l *Limiter) takeOne(q *quota, key *Key, cost int64, when When, d *Decision) error {
 	o, err := l.single.TakeOne(l.at(), q.space, q.rule, key.Print(l.seeds), cost, when)
 	if err != nil {
-		return err
+		return l.copeOne(q, key, cost, when, err, d)
 	}
 	// Field by field: a struct that has just been written is slow to copy.
 	e := &d.first
@@ -330,14 +326,19 @@ func (l *Limiter) takeOne(q *quota, key *Key, cost int64, when When, d *Decision
 func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error) {
 	c.out = slices.Grow(c.out[:0], len(c.asks))[:len(c.asks)]
 	clear(c.out)
-	if d.now, err = l.backend.Take(ctx, l.at(), c.asks, c.out); err != nil {
-		return err
+	d.now, err = l.backend.Take(ctx, l.at(), c.asks, c.out)
+	if err != nil || slices.ContainsFunc(c.out, func(v Verdict) bool { return v.Err != nil }) {
+		return l.cope(ctx, c, err, d)
 	}
 	d.more = make([]entry, 0, len(c.asks)-1+len(c.lacking))
-	for i, v := range c.out {
-		d.add(entry{v.Judgement, c.quotas[i], c.asks[i].Soft, v.Err})
+	for i := range c.out {
+		d.add(entry{Judgement: c.out[i].Judgement, b: c.quotas[i], soft: c.asks[i].Soft})
+		if p := c.quotas[i].policy; p.outage.on.Load() {
+			p.outage.calm(l.complain.to(), p)
+		}
 	}
-	return d.finish(l)
+	d.finish(l)
+	return nil
 }
 
 // at is the instant of a decision: 0, the backend's own clock, unless
@@ -349,29 +350,16 @@ func (l *Limiter) at() int64 {
 	return l.config.Now().UnixMicro()
 }
 
-// finish sums d up. Its error is that of the hard asks that could not be
-// decided; that of soft ones is logged, and in the entries.
-func (d *Decision) finish(l *Limiter) error {
+// finish sums d up.
+func (d *Decision) finish(l *Limiter) {
 	d.headers, d.disallowed = l.headers, l.config.Disallowed
-	broken := d.sum()
-	if !d.Allowed && l.config.Jitter {
+	d.sum()
+	if d.Degraded {
+		d.hide()
+	}
+	if !d.Allowed && !d.closed && l.config.Jitter {
 		d.spread()
 	}
-	if !broken {
-		return nil
-	}
-	var errs []error
-	for i := range d.len() {
-		e := d.at(i)
-		switch err := fmt.Errorf("policy %s: %w", e.b.policy.name, e.err); {
-		case e.err == nil:
-		case e.soft:
-			l.complain.about(err)
-		default:
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // answer tells the observers of a refusal, and has the policy that speaks for

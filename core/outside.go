@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -9,7 +10,8 @@ import (
 // Allow decides outside of a request, for jobs and RPC: may cost units be charged
 // to the key, under the policy of that name? Hooks are not called; the key is
 // taken as it is. Cost 0 is a look. Allowed false is an answer; an error means
-// that something broke, and Allowed is false then too.
+// that something broke, and Allowed is false then too. While the backend is down
+// the policy's OnFailure decides, without an error unless it is FailClosed.
 func (l *Limiter) Allow(ctx context.Context, policy string, key Key, cost int64) (d Decision, err error) {
 	err = l.allow(ctx, policy, &key, cost, &d) // inlined at the caller: neither key nor d is copied
 	return
@@ -25,7 +27,8 @@ func (l *Limiter) Peek(ctx context.Context, policy string, key Key, cost int64) 
 	return d, err
 }
 
-// Reset forgets everything that was consumed under the policy by the key.
+// Reset forgets everything that was consumed under the policy by the key. While
+// the backend is down that is an error, and only the fallback forgets.
 func (l *Limiter) Reset(ctx context.Context, policy string, key Key) error {
 	p, err := l.policy(policy)
 	if err != nil {
@@ -61,7 +64,7 @@ func (l *Limiter) allow(ctx context.Context, policy string, key *Key, cost int64
 }
 
 // decideKey decides by one policy. d is zero, and stays so where an error is
-// answered.
+// answered that is not the backend's.
 func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64, when When, d *Decision) (err error) {
 	if l.config.Disabled {
 		d.Allowed = true
@@ -102,7 +105,8 @@ func (p *policy) ratesOutside() (quotas []*quota, err error) {
 // AllowRequest decides a request by all policies, by the same hooks and keys as
 // the middleware, for handlers that ask themselves. It answers no request, writes
 // no field and tells no observer. A request whose client has hung up is an error,
-// and nothing is charged.
+// and nothing is charged. While the backend is down each policy's OnFailure
+// decides, without an error unless one of them is FailClosed.
 func (l *Limiter) AllowRequest(n Native) (Decision, error) { return l.ask(n, false) }
 
 // PeekRequest answers what AllowRequest would, and charges nothing.
@@ -126,11 +130,11 @@ func (l *Limiter) ask(n Native, peek bool) (d Decision, err error) {
 			c.asks[i].When = Never
 		}
 	}
-	if err := l.decide(n.Context(), c, &d); err != nil {
-		return Decision{}, err
+	if err = l.decide(n.Context(), c, &d); err != nil && !d.closed {
+		d = Decision{}
 	}
 	l.release(c)
-	return d, nil
+	return d, err
 }
 
 // ResetRequest forgets what the identities of this request have consumed under
@@ -161,5 +165,12 @@ func (l *Limiter) reset(ctx context.Context, cells []Cell) error {
 	if len(cells) == 0 {
 		return nil
 	}
-	return l.backend.Reset(ctx, cells...)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := l.backend.Reset(ctx, cells...)
+	if f := l.fallback(); f != nil {
+		err = errors.Join(err, f.Reset(context.WithoutCancel(ctx), cells...))
+	}
+	return err
 }

@@ -34,6 +34,9 @@ type Policy struct {
 	Cost int64
 	// Mode says what a refusal means: Enforce (the zero value) or Annotate.
 	Mode Mode
+	// OnFailure says what becomes of requests while the backend is down: Fallback
+	// (the zero value), FailClosed or FailOpen.
+	OnFailure FailureMode
 	// CountDenied charges refused requests too, as django-ratelimit does. A key
 	// then waits until it has been quiet for a while, but never longer than one
 	// that was full at its last request.
@@ -89,6 +92,8 @@ type policy struct {
 	cost     int64
 	when     When
 	soft     bool
+	failing  FailureMode
+	outage   outage
 	methods  []string
 	except   []string
 	problem  []byte
@@ -99,6 +104,7 @@ type quota struct {
 	policy *policy
 	rate   Rate
 	rule   Rule
+	local  Rule // what the fallback applies to the same cells, or nil
 	space  *Space
 	units  int64  // the most at once
 	item   string // the name in the header fields

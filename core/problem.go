@@ -35,7 +35,7 @@ func (d *Decision) refusal() Response {
 	for i := range d.len() {
 		e := d.at(i)
 		name := e.b.policy.name
-		if !e.OK && e.soft == d.Allowed && (len(names) == 0 || names[len(names)-1] != name) {
+		if e.refused() && e.soft == d.Allowed && (len(names) == 0 || names[len(names)-1] != name) {
 			names = append(names, name)
 		}
 	}

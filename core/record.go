@@ -14,8 +14,7 @@ type DenialRecorder interface {
 	RecordDenial(r Request, e Entry, key Key)
 }
 
-// record tells the recorders of a refusal. An entry that could not be decided is
-// none.
+// record tells the recorders of a refusal. An entry that nobody decided is none.
 func (c *call) record(d *Decision) {
 	for i := range d.len() {
 		e := d.at(i)
@@ -25,7 +24,7 @@ func (c *call) record(d *Decision) {
 	}
 }
 
-func (e *entry) refused() bool { return !e.OK && e.err == nil }
+func (e *entry) refused() bool { return !e.OK && e.decided() }
 
 // repeated reports whether another rate refused the i-th entry's identity under
 // the same policy for longer, or for as long and comes first.

@@ -2,6 +2,7 @@ package redislimit
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/stint-go/stint/core"
@@ -70,7 +71,9 @@ func inParallel(n int, f func(i int)) {
 // to be made by compare-and-swap. Over several places it takes two steps. First
 // every place decides and charges its own asks as if they were all. Then, where
 // that turns out to be a refusal, what was charged is given back by receipt, and
-// what refusals charge is charged. Between the two another request can meet a
+// what refusals charge is charged. A place that can not be reached has no say:
+// whoever asked decides what becomes of its asks, and of the charges elsewhere.
+// Between the two another request can meet a
 // charge that will be given back, and be refused although it would have fitted;
 // more than a limit is never admitted. Where the second step fails, the charge
 // stays until its window passes, at the longest until its key expires.
@@ -119,7 +122,7 @@ func (t *taking) decideApart(ctx context.Context, ts []target, out []core.Verdic
 		conclude(a.now, p.ts, a.cells, verdicts)
 		for k, place := range p.places {
 			provisional[place], cells[place], nows[place] = verdicts[k], a.cells[k], a.now
-			if !p.ts[k].soft {
+			if unreached := errors.Is(a.err, core.ErrUnavailable); !p.ts[k].soft && !unreached {
 				admitted = admitted && verdicts[k].OK
 				broken = broken || a.cells[k].err != nil
 			}

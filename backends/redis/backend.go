@@ -3,10 +3,12 @@ package redislimit
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stint-go/stint/backends/memory"
 	"github.com/stint-go/stint/core"
 )
 
@@ -29,9 +31,14 @@ type Backend struct {
 	slotOf  func(tag []byte) uint64 // where the cells of an identity live; nil: all in one place
 	plans   planCache
 	reload  reloader
+	// fallback decides while Redis is down, in this process alone.
+	fallback func() core.Backend
 }
 
-var _ core.Backend = (*Backend)(nil)
+var (
+	_ core.Backend          = (*Backend)(nil)
+	_ core.FallbackProvider = (*Backend)(nil)
+)
 
 // New returns a Backend on a client that is already built: a *redis.Client (of
 // one server, or redis.NewFailoverClient's), a *redis.ClusterClient or a
@@ -43,7 +50,8 @@ var _ core.Backend = (*Backend)(nil)
 // and is refused without it. For a *redis.Client New sees to that itself, on a
 // copy that shares the connection pool; the client it was given stays as it is.
 func New(client redis.UniversalClient, o Options) (*Backend, error) {
-	b := &Backend{client: client, timeout: o.Timeout, plans: planCache{most: maxPlans}}
+	b := &Backend{client: client, timeout: o.Timeout, plans: planCache{most: maxPlans},
+		fallback: sync.OnceValue(func() core.Backend { return memory.New() })}
 	if o.Timeout == 0 {
 		b.timeout = DefaultTimeout
 	}
@@ -85,6 +93,10 @@ func New(client redis.UniversalClient, o Options) (*Backend, error) {
 	}
 	return b, nil
 }
+
+// Fallback implements core.FallbackProvider: a memory.New() of this Backend's own,
+// made when it is needed first.
+func (b *Backend) Fallback() core.Backend { return b.fallback() }
 
 var errNoClient = errors.New("redislimit: the client is nil")
 

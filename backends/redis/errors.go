@@ -11,28 +11,29 @@ import (
 )
 
 // The kinds of error beyond core's, to be tested with errors.Is. All of them are
-// core.ErrUnavailable as well. After ErrOutOfMemory, ErrConfig, ErrBusy and
+// core.ErrUnavailable as well, and of a core.Class; ErrConfig's is the one that no
+// failure policy forgives. After ErrOutOfMemory, ErrConfig, ErrBusy and
 // ErrReadOnly nothing was charged; after a plain core.ErrUnavailable that is
 // unknown.
 var (
 	// ErrOutOfMemory: the server's maxmemory is reached and it evicts nothing.
-	ErrOutOfMemory = fmt.Errorf("redis is out of memory: %w", core.ErrUnavailable)
+	ErrOutOfMemory = core.NewUnavailable(core.ClassOOM, "redis is out of memory")
 	// ErrBusy: another client's script has occupied the server for long.
-	ErrBusy = fmt.Errorf("redis is busy with a script: %w", core.ErrUnavailable)
+	ErrBusy = core.NewUnavailable(core.ClassBusy, "redis is busy with a script")
 	// ErrReadOnly: the server is a replica, is loading its data, lacks the
 	// replicas that it insists on, or its cluster is incomplete.
-	ErrReadOnly = fmt.Errorf("redis does not take writes: %w", core.ErrUnavailable)
+	ErrReadOnly = core.NewUnavailable(core.ClassReadOnly, "redis does not take writes")
 	// ErrConfig: the server refuses this client: password, permissions, too many
 	// clients, a command that it does not have.
-	ErrConfig = fmt.Errorf("redis refuses this client: %w", core.ErrUnavailable)
+	ErrConfig = core.NewUnavailable(core.ClassConfig, "redis refuses this client")
 	// ErrPool: the client had no connection in time: all in its pool were in use,
 	// or dialling took too long. Nothing was sent.
-	ErrPool = fmt.Errorf("no connection in time: %w", core.ErrUnavailable)
+	ErrPool = core.NewUnavailable(core.ClassPool, "no connection in time")
 	// ErrClosed: the client was closed.
-	ErrClosed = fmt.Errorf("redis client is closed: %w", core.ErrUnavailable)
+	ErrClosed = core.NewUnavailable(core.ClassClosed, "redis client is closed")
 	// ErrContention: a rule without a Program met so many others on its cells
 	// that it could not be applied. Nothing was charged.
-	ErrContention = fmt.Errorf("cells changed again and again: %w", core.ErrUnavailable)
+	ErrContention = core.NewUnavailable(core.ClassContention, "cells changed again and again")
 )
 
 // unbounded is for replies that only the time-out ends.

@@ -35,7 +35,7 @@ func (b *Backend) Take(ctx context.Context, at int64, asks []core.Ask, out []cor
 		}
 		first = end
 	}
-	return t.now, t.result(out)
+	return t.now, t.result()
 }
 
 // A taking is a Take under way.
@@ -47,11 +47,11 @@ type taking struct {
 }
 
 // result is the error of the whole call: there is one where nothing was decided.
-func (t *taking) result(out []core.Verdict) error {
-	if t.decided || t.err == nil {
+// The verdicts have the errors of each ask.
+func (t *taking) result() error {
+	if t.decided {
 		return nil
 	}
-	clear(out)
 	return t.err
 }
 

@@ -2,7 +2,7 @@ package moving
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -65,16 +65,21 @@ func TestBehindProxy(t *testing.T) {
 // unreachable is a store that does not answer.
 type unreachable struct{ core.Backend }
 
-var errUnreachable = errors.New("connection refused")
+var errUnreachable = fmt.Errorf("%w: connection refused", core.ErrUnavailable)
 
 func (unreachable) Take(context.Context, int64, []core.Ask, []core.Verdict) (int64, error) {
 	return 0, errUnreachable
 }
 
 func TestStoreDown(t *testing.T) {
-	h := httplimit.New(makeWith(t, core.Config{Backend: unreachable{}, Logger: slog.New(slog.DiscardHandler), Policies: []core.Policy{{Name: "pages", Rate: "5/m"}}}))(hello)
-	if r := bob.get(h, "/"); r.StatusCode != 503 {
-		t.Error(r.Status)
+	for mode, want := range map[core.FailureMode][]int{core.Fallback: {200, 429}, core.FailClosed: {503, 503}, core.FailOpen: {200, 200}} {
+		h := httplimit.New(makeWith(t, core.Config{Backend: unreachable{}, Fallback: memory.New(), Logger: slog.New(slog.DiscardHandler),
+			Policies: []core.Policy{{Name: "pages", Rate: "1/h", OnFailure: mode}}}))(hello)
+		for i, want := range want {
+			if r := bob.get(h, "/"); r.StatusCode != want {
+				t.Errorf("%v: request %d: %s", mode, i, r.Status)
+			}
+		}
 	}
 }
 
