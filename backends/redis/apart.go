@@ -47,18 +47,35 @@ func bySlot(ts []target) []part {
 	return parts
 }
 
-// runAll runs all parts at once: one round trip.
+// runAll runs all parts at once: one round trip, but for compare-and-swap.
 func (b *Backend) runAll(ctx context.Context, at int64, parts []part) []answer {
 	answers := make([]answer, len(parts))
-	inParallel(len(parts), func(i int) {
+	for i := range parts {
+		if !programmed(parts[i].ts) {
+			inParallel(len(parts), func(i int) {
+				a := &answers[i]
+				a.now, a.cells, a.err = b.run(ctx, at, parts[i].ts)
+			})
+			return answers
+		}
+	}
+	calls := make([]call, len(parts))
+	for i := range parts {
+		calls[i] = b.decisionCall(at, parts[i].ts)
+	}
+	b.evalAll(ctx, calls)
+	for i := range calls {
 		a := &answers[i]
-		a.now, a.cells, a.err = b.run(ctx, at, parts[i].ts)
-	})
+		a.now, a.cells, a.err = b.decided(&calls[i], parts[i].ts)
+	}
 	return answers
 }
 
-// inParallel calls f(0) ... f(n-1), the first one on the caller's goroutine.
+// inParallel calls f(0) ... f(n-1) at once, the first one on the caller's goroutine.
 func inParallel(n int, f func(i int)) {
+	if n == 0 {
+		return
+	}
 	var wg sync.WaitGroup
 	for i := 1; i < n; i++ {
 		wg.Go(func() { f(i) })

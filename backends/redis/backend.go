@@ -1,6 +1,7 @@
 package redislimit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -29,8 +30,10 @@ type Backend struct {
 	client  redis.UniversalClient
 	timeout time.Duration
 	slotOf  func(tag []byte) uint64 // where the cells of an identity live; nil: all in one place
-	plans   planCache
-	reload  reloader
+	// serverOf is the server that a key is on, as far as the client knows; nil: the only one.
+	serverOf func(ctx context.Context, key string) (*redis.Client, error)
+	plans    planCache
+	reload   reloader
 	// fallback decides while Redis is down, in this process alone.
 	fallback func() core.Backend
 }
@@ -73,7 +76,7 @@ func New(client redis.UniversalClient, o Options) (*Backend, error) {
 		}
 		opt := c.Options()
 		errs = append(errs, deadlines("redis.ClusterOptions", opt.ContextTimeoutEnabled, opt.ReadTimeout, opt.WriteTimeout))
-		b.slotOf = clusterSlot
+		b.slotOf, b.serverOf = clusterSlot, c.MasterForKey
 		b.reload.client = c
 	case *redis.Ring:
 		if c == nil {
@@ -82,6 +85,7 @@ func New(client redis.UniversalClient, o Options) (*Backend, error) {
 		opt := c.Options()
 		errs = append(errs, deadlines("redis.RingOptions", opt.ContextTimeoutEnabled, opt.ReadTimeout, opt.WriteTimeout))
 		b.slotOf = ringSlot
+		b.serverOf = func(_ context.Context, key string) (*redis.Client, error) { return c.GetShardClientForKey(key) }
 	case nil:
 		return nil, errNoClient
 	default:

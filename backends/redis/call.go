@@ -30,12 +30,7 @@ func (b *Backend) deadline(ctx context.Context) (context.Context, context.Cancel
 // eval runs a program: one EVALSHA, and an EVAL where the server did not know
 // it. It tries again only where a reply proves that nothing was done.
 func (b *Backend) eval(ctx context.Context, p *program, keys []string, args []any) (any, error) {
-	line := make([]any, 0, 3+len(keys)+len(args))
-	line = append(line, "evalsha", p.sha, len(keys))
-	for _, k := range keys {
-		line = append(line, k)
-	}
-	line = append(line, args...)
+	line := (&call{program: p, keys: keys, args: args}).line()
 	for try := 0; ; try++ {
 		reply, err := b.send(ctx, line)
 		if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {

@@ -49,6 +49,130 @@ func TestOneCommandPerDecision(t *testing.T) {
 	}
 }
 
+// Settling is one command, however many charges it corrects.
+func TestOneCommandPerSettle(t *testing.T) {
+	s := servers.Redis(t)
+	b := on(t, s)
+	var asks []core.Ask
+	for _, strategy := range five {
+		asks = append(asks, asking(t, strategy, 1000, time.Hour))
+	}
+	const times = 20
+	out, refunds, debts := make([]core.Verdict, len(asks)), make([]int64, len(asks)), make([]int64, len(asks))
+	receipts := make([]core.Receipt, len(asks))
+	for i := range asks {
+		asks[i].Cost, refunds[i], debts[i] = 3, -1, 2
+	}
+	settle := func(delta []int64) {
+		if err := b.Settle(background(), 0, asks, receipts, delta); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(debts) // the server learns the script
+	for range times {
+		if _, err := b.Take(background(), 0, asks, out); err != nil {
+			t.Fatal(err)
+		}
+		for i := range out {
+			receipts[i] = out[i].Receipt
+		}
+		s.Do("CONFIG", "RESETSTAT")
+		settle(refunds)
+		settle(debts)
+		if n, other := commands(t, s, "evalsha"), commands(t, s, "eval", "script"); n != 2 || other != 0 {
+			t.Fatalf("a refund and a debt were %d EVALSHA and %d others", n, other)
+		}
+	}
+	for i, a := range asks {
+		if n := units(t, b, a); n != 2+times*(3-1+2) {
+			t.Errorf("%s: %d units", five[i].Name(), n)
+		}
+	}
+}
+
+// trips counts what goes to each server of a cluster or ring.
+type trips struct {
+	single, pipelines atomic.Int64
+}
+
+func (c *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (c *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if strings.HasPrefix(cmd.Name(), "eval") {
+			c.single.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if len(cmds) > 0 && strings.HasPrefix(cmds[0].Name(), "eval") {
+			c.pipelines.Add(1)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// A decision over several slots is one trip per phase to each server, however
+// many of its slots are there.
+func TestOneTripPerServerAndPhase(t *testing.T) {
+	cl := shared.cluster()
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cl.Addrs(), ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
+	defer c.Close()
+	count := new(trips)
+	c.OnNewNode(func(node *redis.Client) { node.AddHook(count) })
+	b := must(t, c, Options{Timeout: patient})
+	hereOrThere := func(home string, here bool) core.Ask {
+		for {
+			a := asking(t, core.GCRA{}, 10, time.Hour)
+			if node, err := b.serverOf(background(), nameOf(a)); err != nil {
+				t.Fatal(err)
+			} else if home == "" || (node.Options().Addr == home) == here {
+				return a
+			}
+		}
+	}
+	first := hereOrThere("", true)
+	node, err := b.serverOf(background(), nameOf(first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := node.Options().Addr
+	asks := []core.Ask{first, hereOrThere(home, true), hereOrThere(home, true), hereOrThere(home, false)}
+	full := hereOrThere(home, true)
+	full.Cost = 10
+	for range 2 { // at first the servers learn the scripts
+		count.single.Store(0)
+		count.pipelines.Store(0)
+		if _, err := b.Take(background(), 0, asks, make([]core.Verdict, len(asks))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, p := count.single.Load(), count.pipelines.Load(); s != 1 || p != 1 {
+		t.Errorf("four slots on two servers took %d commands and %d pipelines", s, p)
+	}
+	if _, err := take(b, 0, full); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		count.single.Store(0)
+		count.pipelines.Store(0)
+		full.Cost = 1
+		out := make([]core.Verdict, len(asks)+1)
+		if _, err := b.Take(background(), 0, append(asks, full), out); err != nil || out[0].Charged || out[4].OK {
+			t.Fatal(out, err)
+		}
+	}
+	if s, p := count.single.Load(), count.pipelines.Load(); s != 2 || p != 2 {
+		t.Errorf("its refusal took %d commands and %d pipelines", s, p)
+	}
+	for _, a := range asks {
+		if n := units(t, b, a); n != 2 {
+			t.Errorf("%d units", n)
+		}
+	}
+}
+
 // Who hangs up after the call has begun pays: the charge is made and reported,
 // even where the call still waits for a connection.
 func TestHangingUpDoesNotCancelTheCharge(t *testing.T) {

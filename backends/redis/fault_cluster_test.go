@@ -266,7 +266,7 @@ func TestFault_B6BetweenThePhases(t *testing.T) {
 		if _, err := take(b, 0, full); err != nil {
 			t.Fatal(err)
 		}
-		hook.sha.Store(&readCells[0].sha)
+		hook.sha.Store(&settling[0].sha)
 		for i := range 8 {
 			out := make([]core.Verdict, 2)
 			_, err := b.Take(background(), 0, []core.Ask{full, wide}, out)

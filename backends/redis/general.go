@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/stint-go/stint/core"
 )
 
 // kinds are the numbers of the strategies in the general program.
@@ -48,7 +46,7 @@ func newGeneral(explicit bool) *program {
 		if k == 0 {
 			word = "if"
 		}
-		fmt.Fprintf(&decide, "%s $kind == %d then\n%s", word, k, f.decide)
+		fmt.Fprintf(&decide, "%s $kind == %d then\n%s", word, k, f.judge())
 		fmt.Fprintf(&charge, "%s $kind == %d then\n%s", word, k, f.charge)
 		for _, name := range f.state {
 			tables[name] = true
@@ -79,15 +77,12 @@ func (s *step) appendNumbers(args []any) []any {
 		}
 		return 0
 	}
-	phase := s.phase
-	if s.Align != core.Staggered {
-		phase = 0
-	}
+	phase, aligned := s.placed()
 	costq, costr := s.span(min(s.cost, s.Burst))
 	fullq, fullr := s.span(s.Burst)
 	for _, n := range [...]int64{
 		int64(slices.Index(kinds, s.Strategy)), int64(s.when), bit(s.soft), bit(s.last), s.Limit, s.Window,
-		s.Precision, int64(s.Counters), phase, bit(s.Align != core.FirstHit), p.length(),
+		s.Precision, int64(s.Counters), phase, aligned, p.length(),
 		s.cost, s.Burst, costq, costr, fullq, fullr,
 	} {
 		args = append(args, n)

@@ -10,12 +10,27 @@ import (
 //go:embed lua/*.lua
 var sources embed.FS
 
-// A fragment is the translation of one strategy: its state between the two
-// steps, and the steps. In it, @name is a variable of the ask and $name a number
-// of its rule or its request.
+// A fragment is the translation of one strategy: its state between the steps,
+// and the steps. In it, @name is a variable of the ask and $name a number of its
+// rule or its request.
 type fragment struct {
-	state          []string
-	decide, charge string
+	state  []string
+	load   string // reads the cell: Rule's state; @bad where it holds something foreign
+	roll   string // moves the state on to now
+	decide string // Rule.Decide, of the rolled state
+	charge string // Rule.Charge
+	owe    string // Rule.Settle of a debt, of the rolled state
+	refund string // Rule.Settle of a refund, of the state as it was loaded
+}
+
+// judge loads, rolls and decides.
+func (f *fragment) judge() string {
+	return f.load + "if not @bad then\n" + f.roll + f.decide + "end\n"
+}
+
+// correct loads, and owes or refunds.
+func (f *fragment) correct() string {
+	return f.load + "if not @bad then\nif $delta>0 then\n" + f.roll + f.owe + "else\n" + f.refund + "end\nend\n"
 }
 
 // fragments has one fragment per strategy, under Strategy.Name.
@@ -28,12 +43,22 @@ var fragments = map[string]fragment{
 }
 
 func parseFragment(name string) fragment {
-	text := source(name)
-	_, state, _ := strings.Cut(text, "-- STATE ")
+	_, state, _ := strings.Cut(source(name), "-- STATE ")
 	line, rest, _ := strings.Cut(state, "\n")
-	_, rest, _ = strings.Cut(rest, "-- DECIDE\n")
-	decide, charge, _ := strings.Cut(rest, "-- CHARGE\n")
-	return fragment{state: strings.Fields(line), decide: code(decide), charge: code(charge)}
+	f := fragment{state: strings.Fields(line)}
+	steps := []struct {
+		mark string
+		text *string
+	}{{"LOAD", &f.load}, {"ROLL", &f.roll}, {"DECIDE", &f.decide}, {"CHARGE", &f.charge}, {"OWE", &f.owe}, {"REFUND", &f.refund}}
+	for i, step := range steps {
+		_, rest, _ = strings.Cut(rest, "-- "+step.mark+"\n")
+		text := rest
+		if i+1 < len(steps) {
+			text, _, _ = strings.Cut(rest, "-- "+steps[i+1].mark+"\n")
+		}
+		*step.text = code(text)
+	}
+	return f
 }
 
 func source(name string) string {

@@ -85,8 +85,8 @@ func TestScriptsAreBounded(t *testing.T) {
 func TestProgramsAreReproducible(t *testing.T) {
 	for i, explicit := range []bool{false, true} {
 		for range 20 {
-			if newGeneral(explicit).sha != general[i].sha {
-				t.Fatal("two general programs differ")
+			if newGeneral(explicit).sha != general[i].sha || newSettling(explicit).sha != settling[i].sha {
+				t.Fatal("two programs of one kind differ")
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func TestProgramsAreReproducible(t *testing.T) {
 
 // Fragments and functions hold to the rules of lua/functions.lua.
 func TestLuaKeepsNumbersWhole(t *testing.T) {
-	texts := []string{general[0].text, general[1].text, readCells[0].text, writeCells.text}
+	texts := []string{general[0].text, general[1].text, settling[0].text, settling[1].text, readCells[0].text, writeCells.text}
 	for _, text := range texts {
 		for _, word := range []string{"tostring", "$", "@", "--"} {
 			if strings.Contains(strings.ReplaceAll(text, "$'", ""), word) {

@@ -41,6 +41,39 @@ func TestSumsOfALogStartAgain(t *testing.T) {
 	}
 }
 
+// So they do where a debt is what would make them pass.
+func TestSumsOfALogStartAgainForADebt(t *testing.T) {
+	s := shared.single()
+	b := on(t, s)
+	const at, near, minute = 1_700_000_000_000_000, maxWord - 3, 60_000_000
+	for name, c := range map[string]struct {
+		at, debt int64
+		want     []int64 // pairs
+	}{
+		"of a log that counts":        {at + 1, 5, []int64{at, 2, at + 1, 5}},
+		"as large as may be":          {at + 1, core.MaxCount, []int64{at, 2, at + 1, core.MaxCount - 2}},
+		"of a log that has passed":    {at + 2*minute, 5, []int64{at + 2*minute, 5}},
+		"of one that has, very large": {at + 2*minute, core.MaxCount, []int64{at + 2*minute, core.MaxCount}},
+	} {
+		ask := asking(t, core.MovingWindow{}, 10, time.Minute)
+		key, _ := cellName(&ask.Cell, true)
+		s.Do("RPUSH", key, "0", fmt.Sprint(int64(near)), fmt.Sprint(int64(at)), fmt.Sprint(int64(near+2)))
+		s.Do("PEXPIRE", key, "3600000")
+		if err := b.Settle(background(), c.at, []core.Ask{ask}, make([]core.Receipt, 1), []int64{c.debt}); err != nil {
+			t.Fatal(name, err)
+		}
+		ts, err := b.targets([]core.Ask{ask}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snaps, err := b.read(background(), c.at, ts)
+		if err != nil || snaps[0].err != nil || !slices.Equal(core.LogPairs(snaps[0].state), c.want) {
+			t.Errorf("%s: the log is %v, want %v; %v", name, core.LogPairs(snaps[0].state), c.want, err)
+		}
+		s.Do("DEL", key)
+	}
+}
+
 // take is a Take of one ask.
 func take(b *Backend, at int64, ask core.Ask) (core.Verdict, error) {
 	out := make([]core.Verdict, 1)

@@ -61,6 +61,18 @@ func (p *plan) length() int64 {
 	return p.Window
 }
 
+// placed are the numbers that say where the general programs place windows: the
+// phase, and whether it is one: 0 where windows begin at the first charge.
+func (s *step) placed() (phase, aligned int64) {
+	switch s.Align {
+	case core.FirstHit:
+		return 0, 0
+	case core.Clock:
+		return 0, 1
+	}
+	return s.phase, 1
+}
+
 func (p *plan) staggered() bool {
 	return p.Align == core.Staggered && p.Strategy != "gcra" && p.Strategy != "moving-window"
 }
@@ -118,7 +130,7 @@ func writeDecision(b *strings.Builder, plans []plan, first int, arg *int) {
 			fmt.Fprintf(b, "local %s%s=tonumber(ARGV[%d])\n", a, n, *arg)
 			*arg++
 		}
-		b.WriteString(p.fill(f.decide, n))
+		b.WriteString(p.fill(f.judge(), n))
 		fmt.Fprintf(b, "if bad%[1]s then raw%[1]s,ok%[1]s=1,false end\n", n)
 		if p.Limit == 0 {
 			fmt.Fprintf(b, "ok%s=false\n", n)
@@ -228,8 +240,8 @@ func (p *plan) boundary(n string) string {
 	return "now+" + length + "-(now-phase" + n + ")%" + length
 }
 
-// span is units*window/limit in microseconds and limit-ths of one, for up to
-// burst units, whose span the rule has checked.
+// span is units*window/limit in microseconds and limit-ths of one; maxWord where
+// that is less, as only debts and refunds reach.
 func (p *plan) span(units int64) (q, r int64) { return span(&p.Program, units) }
 func (s *step) span(units int64) (q, r int64) { return span(&s.Program, units) }
 
@@ -238,6 +250,12 @@ func span(p *core.Program, units int64) (q, r int64) {
 		return 0, 0
 	}
 	hi, lo := bits.Mul64(uint64(units), uint64(p.Window))
+	if hi >= uint64(p.Limit) {
+		return maxWord, 0
+	}
 	quotient, remainder := bits.Div64(hi, lo, uint64(p.Limit))
+	if quotient >= maxWord {
+		return maxWord, 0
+	}
 	return int64(quotient), int64(remainder)
 }

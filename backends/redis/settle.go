@@ -2,15 +2,10 @@ package redislimit
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/stint-go/stint/core"
 )
-
-// A correction is what Settle does to one charge.
-type correction struct {
-	receipt core.Receipt
-	delta   int64
-}
 
 // Settle implements core.Backend.
 func (b *Backend) Settle(ctx context.Context, at int64, asks []core.Ask, rs []core.Receipt, delta []int64) error {
@@ -21,13 +16,17 @@ func (b *Backend) Settle(ctx context.Context, at int64, asks []core.Ask, rs []co
 		return errInput
 	}
 	ts, err := b.targets(asks, at != 0)
-	if err != nil || len(ts) == 0 {
+	if err != nil {
 		return err
 	}
-	corrections := make([]correction, len(asks))
+	corrections := make([]correction, 0, len(asks))
 	for i := range asks {
-		corrections[i] = correction{rs[i], delta[i]}
+		if c := (correction{rs[i], delta[i]}); !ts[i].programmed || !c.vain() {
+			ts[len(corrections)] = ts[i]
+			corrections = append(corrections, c)
+		}
 	}
+	ts = ts[:len(corrections)]
 	ctx, cancel := b.deadline(ctx)
 	defer cancel()
 	for _, err := range b.correct(ctx, at, ts, corrections) {
@@ -46,25 +45,74 @@ func (b *Backend) correct(ctx context.Context, at int64, ts []target, correction
 		return errs
 	}
 	parts := bySlot(ts)
-	inParallel(len(parts), func(i int) {
-		p := parts[i]
-		mine := make([]correction, len(p.ts))
-		for k, place := range p.places {
-			mine[k] = corrections[place]
+	mine := make([][]correction, len(parts))
+	for i, p := range parts {
+		for _, place := range p.places {
+			mine[i] = append(mine[i], corrections[place])
 		}
-		found, err := b.correctPart(ctx, at, p.ts, mine)
-		for k, place := range p.places {
+	}
+	tell := func(i int, found []error, err error) {
+		for k, place := range parts[i].places {
 			if errs[place] = err; err == nil {
 				errs[place] = found[k]
 			}
 		}
-	})
+	}
+	if !programmed(ts) {
+		inParallel(len(parts), func(i int) {
+			found, err := b.correctBySwap(ctx, at, parts[i].ts, mine[i])
+			tell(i, found, err)
+		})
+		return errs
+	}
+	calls := make([]call, len(parts))
+	for i, p := range parts {
+		calls[i] = correctionCall(at, p.ts, mine[i])
+	}
+	b.evalAll(ctx, calls)
+	for i := range calls {
+		found, err := b.corrected(&calls[i], parts[i].ts)
+		tell(i, found, err)
+	}
 	return errs
 }
 
-// correctPart makes the corrections that live in one place, in one step. The
-// errors are those of cells that hold something foreign.
-func (b *Backend) correctPart(ctx context.Context, at int64, ts []target, corrections []correction) (errs []error, err error) {
+// correctionCall is the call that makes the corrections of one place.
+func correctionCall(at int64, ts []target, corrections []correction) call {
+	c := call{program: settling[0], keys: make([]string, len(ts))}
+	if at != 0 {
+		c.program, c.args = settling[1], append(c.args, at)
+	}
+	for i := range ts {
+		c.keys[i] = ts[i].name
+		c.args = corrections[i].appendNumbers(c.args, &ts[i])
+	}
+	return c
+}
+
+// corrected reads the reply of a correctionCall. The errors are those of cells
+// that hold something foreign.
+func (b *Backend) corrected(c *call, ts []target) (errs []error, err error) {
+	if c.err != nil {
+		return nil, b.fail("settle", c.err)
+	}
+	elements, ok := c.reply.([]any)
+	errs = make([]error, len(ts))
+	for _, e := range elements {
+		i, isNumber := e.(int64)
+		if ok = ok && isNumber && i >= 1 && i <= int64(len(ts)); ok {
+			errs[i-1] = foreign(ts[i-1].name)
+		}
+	}
+	if !ok {
+		return nil, fmt.Errorf("redislimit: settle: %w: a reply of %T", core.ErrProtocol, c.reply)
+	}
+	return errs, nil
+}
+
+// correctBySwap makes the corrections of one place, where Lua does not know a
+// rule. The errors are those of cells that hold something foreign.
+func (b *Backend) correctBySwap(ctx context.Context, at int64, ts []target, corrections []correction) (errs []error, err error) {
 	// A cell may be corrected several times: each is read and written once.
 	index, cells := map[string]int{}, []target(nil)
 	for i := range ts {

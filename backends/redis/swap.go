@@ -11,7 +11,7 @@ import (
 )
 
 // Rules that Lua does not know are applied here, by compare-and-swap of all
-// cells of a decision: read.lua and write.lua, twice a round trip, and again
+// cells of a decision or of a Settle: read.lua and write.lua, twice a round trip, and again
 // where somebody came between.
 
 var readCells = [2]*program{newProgram(clock(false) + code(source("read"))), newProgram(clock(true) + code(source("read")))}

@@ -139,11 +139,26 @@ func eachDecision(ts []target, f func(first, end int)) {
 // run decides and charges asks that live in one place, and tells what there was
 // before.
 func (b *Backend) run(ctx context.Context, at int64, ts []target) (now int64, cells []seen, err error) {
+	if !programmed(ts) {
+		return b.swap(ctx, at, ts)
+	}
+	c := b.decisionCall(at, ts)
+	b.call(ctx, &c)
+	return b.decided(&c, ts)
+}
+
+// programmed tells whether Lua knows all rules.
+func programmed(ts []target) bool {
 	for i := range ts {
 		if !ts[i].programmed {
-			return b.swap(ctx, at, ts)
+			return false
 		}
 	}
+	return true
+}
+
+// decisionCall is the call that decides and charges asks that live in one place.
+func (b *Backend) decisionCall(at int64, ts []target) call {
 	keys, steps := make([]string, len(ts)), make([]step, len(ts))
 	for i := range ts {
 		keys[i], steps[i] = ts[i].name, ts[i].step
@@ -166,11 +181,15 @@ func (b *Backend) run(ctx context.Context, at int64, ts []target) (now int64, ce
 			args = steps[i].appendNumbers(args)
 		}
 	}
-	reply, err := b.eval(ctx, p, keys, args)
-	if err != nil {
-		return 0, nil, b.fail("take", err)
+	return call{program: p, keys: keys, args: args}
+}
+
+// decided reads the reply of a decisionCall.
+func (b *Backend) decided(c *call, ts []target) (now int64, cells []seen, err error) {
+	if c.err != nil {
+		return 0, nil, b.fail("take", c.err)
 	}
-	return parseReply(reply, ts)
+	return parseReply(c.reply, ts)
 }
 
 // parseReply reads what a program returned.

@@ -19,6 +19,23 @@ local function px(instant)
   return math.max(math.ceil((instant - now) / 1000) + 1, $least)
 end
 
+-- FUNCTION owed
+-- owed is how much of a debt a count takes: core's MaxCount is the end.
+local function owed(count, debt)
+  return math.max(0, math.min(debt, 4503599627370496 - count))
+end
+
+-- FUNCTION arrival
+-- arrival writes a cell of GCRA.
+local function arrival(key, q, r, refunded, latest)
+  local ends = px(math.max(q + math.min(r, 1), latest))
+  if refunded + latest == 0 then
+    redis.call('SET', key, string.format('%d %d', q, r), 'PX', ends)
+  else
+    redis.call('SET', key, string.format('%d %d %d %d', q, r, refunded, latest), 'PX', ends)
+  end
+end
+
 -- FUNCTION words
 -- words are the n words of a cell as text; nil where it has others.
 local function words(v, n)
@@ -73,6 +90,16 @@ local function pair(key, i, last)
     return s, c
   end
   return false
+end
+
+-- FUNCTION begin
+-- begin makes a log. A list can not be made with its time to live in one command,
+-- so the server may first object to both: the one for want of memory, the other
+-- forbidden.
+local function begin(key, ends)
+  redis.call('RPUSHX', key, '0')
+  redis.call('PEXPIRE', key, ends)
+  redis.call('RPUSH', key, '0', '0')
 end
 
 -- FUNCTION seek

@@ -5,7 +5,7 @@
 -- So the units of a span are one subtraction, and their place a binary search.
 -- STATE newest total at first base used stamp
 
--- DECIDE
+-- LOAD
 @newest, @total = pair(@key, -1, -1)
 @raw, @at, @first, @base, @used = false, now, 0, 0, 0
 if @newest == false then
@@ -30,8 +30,12 @@ elseif @newest then
     end
   end
 end
-if not @bad then @ok = $cost <= $limit - @used end
-if @used > 0 and not @bad then
+
+-- ROLL
+
+-- DECIDE
+@ok = $cost <= $limit - @used
+if @used > 0 then
   -- RETURN the log as far as Decide looks at it: the stamps of the units that
   -- its answers depend on, as "stamp units stamp units ...".
   local places = {1, @used}
@@ -63,13 +67,7 @@ end
 local n = math.min($cost, $limit)
 if n > 0 then
   local ends = px(@at + $window)
-  if not @newest then
-    -- A list can not be made with its time to live in one command. So the server
-    -- may first object to both: the one for want of memory, the other forbidden.
-    redis.call('RPUSHX', @key, '0')
-    redis.call('PEXPIRE', @key, ends)
-    redis.call('RPUSH', @key, '0', '0')
-  end
+  if not @newest then begin(@key, ends) end
   local excess = @used + n - $limit
   local emptied = @used == 0 or excess >= @used
   local total = room(@key, @total or 0, n)
@@ -88,4 +86,53 @@ if n > 0 then
     redis.call('LTRIM', @key, 2 * @first - 2, -1)
   end
   redis.call('PEXPIRE', @key, ends)
+end
+
+-- OWE
+local n = owed(@used, $delta)
+local ends = px(@at + $window)
+if not @newest then begin(@key, ends) end
+if @used == 0 then
+  if @newest then redis.call('LTRIM', @key, -2, -1) end
+  redis.call('LSET', @key, 1, '0') -- nothing counts: the sum begins again
+  redis.call('RPUSH', @key, string.format('%d', @at), string.format('%d', n))
+else
+  local total = string.format('%d', room(@key, @total, n) + n)
+  if @newest == @at or redis.call('LLEN', @key) / 2 - @first >= $limit then
+    redis.call('LSET', @key, -2, string.format('%d', @at))
+    redis.call('LSET', @key, -1, total)
+  elseif n > 0 then
+    redis.call('RPUSH', @key, string.format('%d', @at), total)
+  end
+  if @first > 1 then redis.call('LTRIM', @key, 2 * @first - 2, -1) end
+end
+redis.call('PEXPIRE', @key, ends)
+
+-- REFUND
+local entry = @newest and seek(@key, 0, 1, $ra - 1)
+local stamp, total = nil, nil
+if entry then stamp, total = pair(@key, entry) end
+if stamp == $ra then
+  -- All sums from this entry on get smaller: they are written anew.
+  local _, before = pair(@key, entry - 1)
+  local log = redis.call('LRANGE', @key, 2 * entry, -1)
+  local n = before and math.min(total - before, -$delta)
+  for k = 2, #log, 2 do
+    local c = tonumber(log[k])
+    if not (n and c and c % 1 == 0 and c >= total and tonumber(log[k - 1])) then @bad = true break end
+    log[k] = string.format('%d', c - n)
+  end
+  if not @bad then
+    local from = 1
+    if before + n == total then from = 3 end
+    redis.call('LTRIM', @key, 0, 2 * entry - 1)
+    for k = from, #log, 1000 do
+      redis.call('RPUSH', @key, unpack(log, k, math.min(k + 999, #log)))
+    end
+    if entry == 1 and from > #log then
+      redis.call('DEL', @key)
+    else
+      redis.call('PEXPIRE', @key, px(tonumber(redis.call('LINDEX', @key, -2)) + $window))
+    end
+  end
 end
