@@ -2,8 +2,11 @@ package redislimit
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -23,8 +26,9 @@ var (
 	// ErrReadOnly: the server is a replica, is loading its data, lacks the
 	// replicas that it insists on, or its cluster is incomplete.
 	ErrReadOnly = core.NewUnavailable(core.ClassReadOnly, "redis does not take writes")
-	// ErrConfig: the server refuses this client: password, permissions, too many
-	// clients, a command that it does not have.
+	// ErrConfig: the server refuses this client, or the client the server:
+	// password, permissions, certificates, too many clients, a command that it
+	// does not have.
 	ErrConfig = core.NewUnavailable(core.ClassConfig, "redis refuses this client")
 	// ErrPool: the client had no connection in time: all in its pool were in use,
 	// or dialling took too long. Nothing was sent.
@@ -90,6 +94,8 @@ func kindOf(err error) error {
 		return kind
 	}
 	switch {
+	case untrusted(err):
+		return ErrConfig
 	case errors.Is(err, redis.ErrClosed):
 		return ErrClosed
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),
@@ -101,6 +107,26 @@ func kindOf(err error) error {
 	}
 	return core.ErrUnavailable
 }
+
+// untrusted tells whether client and server can not agree on TLS: a certificate
+// that has expired or is not trusted, on either side, or another version. The
+// server has read nothing then.
+func untrusted(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
+	remote, ok := errors.AsType[*net.OpError](err)
+	return ok && remote.Op == "remote error" && slices.ContainsFunc(handshakeAlerts, func(text string) bool {
+		return strings.Contains(remote.Err.Error(), text)
+	})
+}
+
+// handshakeAlerts are from the texts of those alerts that end a handshake:
+// crypto/tls does not export their type.
+var handshakeAlerts = []string{"certificate", "handshake failure", "protocol version", "access denied", "insufficient security", "unrecognized name"}
 
 // fail wraps what the client answered. Errors of this package never hold keys,
 // which are personal data, only their names in Redis; nor passwords.

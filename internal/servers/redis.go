@@ -27,14 +27,31 @@ func Redis(tb TB, args ...string) *Server {
 func RedisUnready(tb TB, args ...string) *Server {
 	tb.Helper()
 	s := startRedis(tb, freeAddr(tb, 0), args...)
-	until(tb, "redis-server on "+s.addr+" does not listen", func() error {
+	s.waitListening()
+	return s
+}
+
+// RedisTLS is Redis for a server that speaks TLS only, with a certificate and its
+// key in PEM files. Do does not reach it.
+func RedisTLS(tb TB, cert, key string, args ...string) *Server {
+	tb.Helper()
+	addr := freeAddr(tb, 0)
+	_, port, _ := net.SplitHostPort(addr)
+	s := startRedis(tb, addr, append([]string{"--port", "0", "--tls-port", port, "--tls-cert-file", cert,
+		"--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no"}, args...)...)
+	s.waitListening()
+	return s
+}
+
+func (s *Server) waitListening() {
+	s.tb.Helper()
+	until(s.tb, "redis-server on "+s.addr+" does not listen", func() error {
 		c, err := net.DialTimeout("tcp", s.addr, time.Second)
 		if err == nil {
 			_ = c.Close()
 		}
 		return err
 	})
-	return s
 }
 
 func startRedis(tb TB, addr string, args ...string) *Server {
