@@ -10,12 +10,11 @@ import (
 
 	"github.com/stint-go/stint/core"
 	"github.com/stint-go/stint/internal/faultproxy"
-	"github.com/stint-go/stint/internal/servers"
 )
 
 // Redis is down when the program starts.
 func TestFault_A1(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	s.Kill()
 	b := must(t, plainClient(t, s.Addr()), Options{})
 	var y tally
@@ -33,7 +32,7 @@ func TestFault_A1(t *testing.T) {
 // It is killed under load and comes back empty: at most one more limit is
 // admitted.
 func TestFault_A2(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	b := must(t, plainClient(t, s.Addr()), Options{})
 	for _, strategy := range five {
 		const n = 60
@@ -72,7 +71,7 @@ func TestFault_A2(t *testing.T) {
 
 // Scripts are flushed under load.
 func TestFault_A3(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	b := must(t, plainClient(t, s.Addr()), Options{Timeout: patient})
 	a := asking(t, core.SlidingWindow{}, 10_000, time.Hour)
 	flushed := make(chan int)
@@ -102,7 +101,7 @@ func TestFault_A3(t *testing.T) {
 // The server hangs with its connections open, under a client with default
 // options.
 func TestFault_A4(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	b := must(t, plainClient(t, s.Addr()), Options{})
 	a := asking(t, core.GCRA{}, 1_000_000, time.Hour)
 	var y tally
@@ -123,7 +122,7 @@ func TestFault_A4(t *testing.T) {
 
 // Replies are lost after execution: every call counts at most once.
 func TestFault_A5(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	p := faultproxy.New(t, s.Addr())
 	b := must(t, plainClient(t, p.Addr()), Options{})
 	direct := on(t, s)
@@ -150,7 +149,7 @@ func TestFault_A5(t *testing.T) {
 
 // Slow but alive: pauses, sleep, a slow network.
 func TestFault_A6(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	p := faultproxy.New(t, s.Addr())
 	for name, fault := range map[string]struct {
 		begin, end func()

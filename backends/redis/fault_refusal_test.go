@@ -2,6 +2,7 @@ package redislimit
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -16,7 +17,7 @@ import (
 
 // Another script occupies the server. It is never killed.
 func TestFault_A7(t *testing.T) {
-	s := servers.Redis(t, "--busy-reply-threshold", "50")
+	s := single(t, "--busy-reply-threshold", "50")
 	b := must(t, plainClient(t, s.Addr()), Options{Timeout: 500 * time.Millisecond})
 	a := asking(t, core.GCRA{}, 100, time.Minute)
 	if _, err := take(b, 0, a); err != nil {
@@ -42,7 +43,7 @@ func TestFault_A7(t *testing.T) {
 
 // The server is out of memory and evicts nothing: nothing is written in part.
 func TestFault_A8(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	b := on(t, s)
 	var asks []core.Ask
 	for _, strategy := range five {
@@ -73,9 +74,27 @@ func TestFault_A8(t *testing.T) {
 }
 
 // The server evicts keys: no error, and the limit begins again, as documented.
+// Whoever asks is warned, and told how many. The policies that evict only keys
+// that expire are no better: all of ours do.
 func TestFault_A9(t *testing.T) {
-	s := servers.Redis(t, "--maxmemory", "3mb", "--maxmemory-policy", "allkeys-lru")
+	for _, policy := range []string{"allkeys-lru", "volatile-lru"} {
+		t.Run(policy, func(t *testing.T) { evicting(t, policy) })
+	}
+	for _, args := range [][]string{nil, {"--maxmemory", "100mb"}, {"--maxmemory-policy", "allkeys-lru"}} {
+		b := on(t, single(t, args...))
+		memory, err := b.Memory(background())
+		if err != nil || len(memory) != 1 || memory[0].Warning() != "" {
+			t.Errorf("%v: %+v, %v", args, memory, err)
+		}
+	}
+}
+
+func evicting(t *testing.T, policy string) {
+	s := single(t, "--maxmemory", "3mb", "--maxmemory-policy", policy)
 	b := on(t, s)
+	if memory, err := b.Memory(background()); err != nil || memory[0].Evicted != 0 || memory[0].Warning() == "" {
+		t.Errorf("%+v, %v", memory, err)
+	}
 	a := asking(t, core.FixedWindow{}, 3, time.Hour)
 	for range 3 {
 		if v, err := take(b, 0, a); err != nil || !v.OK {
@@ -83,13 +102,25 @@ func TestFault_A9(t *testing.T) {
 		}
 	}
 	for i := 0; s.Do("EXISTS", nameOf(a)) == "1"; i++ {
-		if _, err := take(b, 0, asking(t, core.FixedWindow{}, 3, time.Hour)); err != nil || i > 200_000 {
-			t.Fatalf("after %d keys: %v", i, err)
+		if i > 100_000 {
+			t.Fatal("nothing evicts it")
 		}
+		s.Do("SET", fmt.Sprint("other:", i), strings.Repeat("x", 10_000), "EX", "60")
 	}
 	v, err := take(b, 0, a)
 	if err != nil || !v.OK || v.Remaining != 2 {
 		t.Errorf("after its eviction a cell answers %+v, %v", v, err)
+	}
+	memory, err := b.Memory(background())
+	if err != nil || len(memory) != 1 {
+		t.Fatalf("%+v, %v", memory, err)
+	}
+	m := memory[0]
+	if m.Addr != s.Addr() || m.Max != 3<<20 || m.Policy != policy || m.Evicted == 0 {
+		t.Errorf("%+v", m)
+	}
+	if w := m.Warning(); !strings.Contains(w, policy) || !strings.Contains(w, s.Addr()) {
+		t.Errorf("warning %q", w)
 	}
 }
 
@@ -129,7 +160,7 @@ func TestFault_A10(t *testing.T) {
 			if name == "no password" || name == "wrong password" {
 				s = servers.RedisUnready(t, fault.args...)
 			} else {
-				s = servers.Redis(t)
+				s = single(t)
 			}
 			if fault.before != nil {
 				fault.before(s)
@@ -163,7 +194,7 @@ func TestFault_A10(t *testing.T) {
 
 // The server does not take writes for a while.
 func TestFault_A11(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	b := must(t, plainClient(t, s.Addr()), Options{})
 	for name, commands := range map[string][]string{
 		"READONLY":   {"replica-serve-stale-data", "yes"},
@@ -194,9 +225,41 @@ func TestFault_A11(t *testing.T) {
 	}
 }
 
+// The server is loading its data: an error of that name, and decisions as soon as
+// it has.
+func TestFault_A11Loading(t *testing.T) {
+	// Slow enough to be met: a pause of 2 ms after each key, and then a look around.
+	s := single(t, "--key-load-delay", "2000", "--rdbcompression", "no", "--loading-process-events-interval-bytes", "1024")
+	b := must(t, plainClient(t, s.Addr()), Options{})
+	a := asking(t, core.FixedWindow{}, 10, 24*time.Hour)
+	if _, err := take(b, 0, a); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		s.Do("SET", fmt.Sprint("other:", i), strings.Repeat("x", 1024), "EX", "3600")
+	}
+	s.Do("SAVE")
+	s.Kill()
+	s.Start()
+	var y tally
+	eventually(t, func() bool {
+		_, err := y.take(b, a)
+		if err != nil && errors.Is(err, ErrReadOnly) != strings.Contains(err.Error(), "LOADING") {
+			t.Errorf("error %v", err)
+		}
+		return errors.Is(err, ErrReadOnly)
+	})
+	y.inTime(t, b, core.ErrUnavailable)
+	s.WaitReady()
+	recovers(t, b, time.Second, a)
+	if n := units(t, b, a); n != 2 {
+		t.Errorf("%d units, one was charged before and one after", n)
+	}
+}
+
 // The pool is exhausted: waiting for a connection counts.
 func TestFault_A12(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	p := faultproxy.New(t, s.Addr())
 	c := redis.NewClient(&redis.Options{Addr: p.Addr(), PoolSize: 2})
 	defer c.Close()
@@ -222,7 +285,7 @@ func TestFault_A12(t *testing.T) {
 
 // Idle connections are cut again and again.
 func TestFault_A13(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	b := must(t, plainClient(t, s.Addr()), Options{Timeout: patient})
 	a := asking(t, core.BucketedWindow{}, 1_000_000, time.Hour)
 	var y tally
@@ -245,7 +308,7 @@ func TestFault_A13(t *testing.T) {
 // Replies are corrupt: an error or a decision, never a panic, and the next
 // connection works.
 func TestFault_A14(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	p := faultproxy.New(t, s.Addr())
 	b := must(t, plainClient(t, p.Addr()), Options{})
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -323,7 +386,7 @@ func FuzzReply(f *testing.F) {
 // Something foreign is at a key: that ask has an error, nothing is changed, and
 // other cells go on.
 func TestFault_A15(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	inlined, general := on(t, s), on(t, s)
 	general.plans.most = 0
 	for _, b := range []*Backend{inlined, general} {

@@ -33,7 +33,7 @@ func expiry(t *testing.T, b *Backend, s *servers.Server, a core.Ask) (dropped in
 // No key stays for ever: after PERSIST, after a connection cut at any byte, for
 // windows of any length.
 func TestFault_A16(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	b := on(t, s)
 	for _, strategy := range five {
 		for _, window := range []time.Duration{time.Millisecond, 999 * time.Millisecond, 1900 * time.Millisecond, time.Hour} {
@@ -84,7 +84,7 @@ func TestFault_A16(t *testing.T) {
 
 // A key lives until its state no longer matters, and not much longer.
 func TestFault_A17(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	b := on(t, s)
 	for _, strategy := range five {
 		for _, window := range []time.Duration{1500 * time.Millisecond, 7 * time.Second, 24 * time.Hour} {
@@ -143,7 +143,7 @@ func TestFault_A18(t *testing.T) {
 // A call's work is bounded, whatever has piled up: it is counted in commands
 // within the script, for a log of 20,000 entries that all have passed.
 func TestFault_A19(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	b := on(t, s)
 	strategy := core.MovingWindow{Max: 30_000}
 	const start = 1_700_000_000_000_000

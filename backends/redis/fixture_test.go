@@ -132,7 +132,49 @@ func recovers(t *testing.T, b *Backend, soon time.Duration, as ...core.Ask) {
 	t.Logf("recovered after %v", time.Since(start))
 }
 
-// clean is S5: no key of the server stays for ever.
+// tidy is S5, looked at when the test is over: goroutines are back where they
+// were, no client has more connections than its pool may, and no key of these
+// servers stays for ever. It comes before clients are made; start makes the
+// servers.
+func tidy(t *testing.T, start func() []*servers.Server) []*servers.Server {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		eventually(t, func() bool { return runtime.NumGoroutine() <= before })
+	})
+	all := start()
+	t.Cleanup(func() {
+		for _, s := range all {
+			if s.Running() {
+				s.Thaw()
+				clean(t, s)
+			}
+		}
+	})
+	return all
+}
+
+// single is a server of a test's own, left tidy.
+func single(t *testing.T, args ...string) *servers.Server {
+	t.Helper()
+	return tidy(t, func() []*servers.Server { return []*servers.Server{servers.Redis(t, args...)} })[0]
+}
+
+// sentinels are a test's own, left tidy.
+func sentinels(t *testing.T) (s *servers.Sentinels) {
+	t.Helper()
+	tidy(t, func() []*servers.Server { s = servers.RedisSentinels(t); return s.Nodes })
+	return s
+}
+
+// cluster is a test's own, left tidy.
+func cluster(t *testing.T) (c *servers.Cluster) {
+	t.Helper()
+	tidy(t, func() []*servers.Server { c = servers.RedisCluster(t); return c.Nodes })
+	return c
+}
+
+// clean is part of S5: no key of the server stays for ever.
 func clean(t *testing.T, s *servers.Server) {
 	t.Helper()
 	for _, key := range immortal(s) {

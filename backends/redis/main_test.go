@@ -76,12 +76,8 @@ func immortal(s *servers.Server) (keys []string) {
 	if strings.Contains(s.Do("INFO", "replication"), "role:slave") {
 		return nil // its master is looked through
 	}
-	for _, key := range strings.Fields(s.Do("KEYS", "*")) {
-		if s.Do("PTTL", key) == "-1" {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return strings.Fields(s.Do("EVAL", "local r = {} for _, k in ipairs(redis.call('KEYS', '*')) do "+
+		"if redis.call('PTTL', k) == -1 then r[#r + 1] = k end end return r", "0"))
 }
 
 // patient is a time-out for tests of anything but time-outs, on busy machines.
@@ -105,6 +101,13 @@ func must(t testing.TB, c redis.UniversalClient, o Options) *Backend {
 	b, err := New(c, o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if one, ok := c.(*redis.Client); ok {
+		t.Cleanup(func() {
+			if n, most := one.PoolStats().TotalConns, one.Options().PoolSize; int(n) > most {
+				t.Errorf("%d connections, the pool has room for %d", n, most)
+			}
+		})
 	}
 	return b
 }

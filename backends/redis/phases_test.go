@@ -31,7 +31,7 @@ func neighbours(t *testing.T, b *Backend, n int, limit int64) (asks []core.Ask) 
 
 // The replies to a pipeline are lost: every charge in it counts at most once.
 func TestFault_A5Pipelines(t *testing.T) {
-	s := servers.Redis(t)
+	s := single(t)
 	p := faultproxy.New(t, s.Addr())
 	c := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"only": p.Addr()}, ContextTimeoutEnabled: true})
 	defer c.Close()
@@ -76,6 +76,7 @@ func TestFault_A5Pipelines(t *testing.T) {
 // charge is lost, and none is made twice.
 func TestFault_B4Pipelines(t *testing.T) {
 	cl := shared.cluster()
+	tidy(t, func() []*servers.Server { return cl.Nodes })
 	b := onCluster(t, patient)
 	const n = 1500
 	asks := neighbours(t, b, 3, n)
