@@ -95,3 +95,48 @@ func perCall(b *testing.B, stats string) float64 {
 	}
 	return f
 }
+
+// Settling one charge: a refund, and the charge itself.
+func BenchmarkSettle(b *testing.B) {
+	for _, strategy := range five {
+		b.Run(strategy.Name(), func(b *testing.B) {
+			s := shared.single()
+			backend := on(b, s)
+			a := asking(b, strategy, 10_000, time.Hour)
+			asks, out := []core.Ask{a}, make([]core.Verdict, 1)
+			receipts, delta := make([]core.Receipt, 1), []int64{-1}
+			s.Do("CONFIG", "RESETSTAT")
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := backend.Take(background(), 0, asks, out); err != nil || !out[0].OK {
+					b.Fatal(out, err)
+				}
+				receipts[0] = out[0].Receipt
+				if err := backend.Settle(background(), 0, asks, receipts, delta); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(perCall(b, s.Do("INFO", "commandstats")), "server-µs/command")
+		})
+	}
+}
+
+// A decision over four slots of a cluster that is refused: two trips.
+func BenchmarkTakeApart(b *testing.B) {
+	backend := onCluster(b, patient)
+	full := asking(b, core.GCRA{}, 1, 24*time.Hour)
+	asks := []core.Ask{full}
+	for range 3 {
+		asks = append(asks, asking(b, core.GCRA{}, 1_000_000, time.Hour))
+	}
+	out := make([]core.Verdict, len(asks))
+	if _, err := backend.Take(background(), 0, asks, out); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := backend.Take(background(), 0, asks, out); err != nil || out[0].OK {
+			b.Fatal(out, err)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package redislimit
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,7 +53,7 @@ func TestMain(m *testing.M) {
 		watch(s...)
 		return s
 	})
-	code := m.Run()
+	code := max(m.Run(), onValkey())
 	for _, s := range shared.all {
 		for _, key := range immortal(s) {
 			fmt.Fprintf(os.Stderr, "key without a time to live on %s: %s\n", s.Addr(), key)
@@ -62,6 +64,24 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(code)
+}
+
+// onValkey runs all tests again against Valkey's server, where it is installed.
+func onValkey() (code int) {
+	valkey, err := exec.LookPath("valkey-server")
+	asked := func(name string) bool { return flag.Lookup("test."+name).Value.String() != "" }
+	if err != nil || os.Getenv("STINT_REDIS") != "" || asked("bench") || asked("fuzz") {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "again with", valkey)
+	again := exec.Command(os.Args[0], os.Args[1:]...)
+	again.Env = append(os.Environ(), "STINT_REDIS="+valkey)
+	again.Stdout, again.Stderr = os.Stdout, os.Stderr
+	if err := again.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "with", valkey+":", err)
+		return 1
+	}
+	return 0
 }
 
 func watch(all ...*servers.Server) *servers.Server {

@@ -2,14 +2,26 @@ package servers
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 )
+
+// programEnv names the environment variable with the server program that stands
+// for redis-server, such as valkey-server. It takes the same options; its client
+// program is found by its name.
+const programEnv = "STINT_REDIS"
+
+func redisServer() string { return cmp.Or(os.Getenv(programEnv), "redis-server") }
+
+func redisCLI() string { return strings.Replace(filepath.Base(redisServer()), "-server", "-cli", 1) }
 
 const installRedis = "sudo apt-get install -y redis-server (or: brew install redis)"
 
@@ -62,7 +74,7 @@ func startRedis(tb TB, addr string, args ...string) *Server {
 		"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",
 		"--daemonize", "no", "--enable-debug-command", "local",
 	}, args...)
-	return start(tb, "redis-server", installRedis, dir, addr, all...)
+	return start(tb, redisServer(), installRedis, dir, addr, all...)
 }
 
 // WaitReady waits until a Redis server answers, after Start.

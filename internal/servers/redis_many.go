@@ -43,9 +43,9 @@ func RedisCluster(tb TB) *Cluster {
 	for _, n := range c.Nodes {
 		n.WaitReady()
 	}
-	cli, err := exec.LookPath("redis-cli")
+	cli, err := exec.LookPath(redisCLI())
 	if err != nil {
-		tb.Fatalf("this test needs redis-cli, which is not installed: %s", installRedis)
+		tb.Fatalf("this test needs "+redisCLI()+", which is not installed: %s", installRedis)
 	}
 	args := append([]string{"--cluster", "create"}, c.Addrs()...)
 	args = append(args, "--cluster-replicas", "1", "--cluster-yes")
@@ -139,7 +139,7 @@ func RedisSentinels(tb TB) *Sentinels {
 		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 			tb.Fatalf("servers: %v", err)
 		}
-		s.Sentinels = append(s.Sentinels, start(tb, "redis-server", installRedis, dir, addr, conf, "--sentinel"))
+		s.Sentinels = append(s.Sentinels, start(tb, redisServer(), installRedis, dir, addr, conf, "--sentinel"))
 	}
 	for _, n := range s.Sentinels {
 		n.WaitReady()
