@@ -22,13 +22,14 @@ var (
 	// ErrOutOfMemory: the server's maxmemory is reached and it evicts nothing.
 	ErrOutOfMemory = core.NewUnavailable(core.ClassOOM, "redis is out of memory")
 	// ErrBusy: another client's script has occupied the server for long.
-	ErrBusy = core.NewUnavailable(core.ClassBusy, "redis is busy with a script")
-	// ErrReadOnly: the server is a replica, is loading its data, lacks the
-	// replicas that it insists on, or its cluster is incomplete.
+	ErrBusy = fmt.Errorf("redis is busy with a script: %w", core.ErrUnavailable)
+	// ErrReadOnly: the server is a replica, is loading its data, can not save it,
+	// lacks the replicas that it insists on, or its cluster is incomplete.
 	ErrReadOnly = core.NewUnavailable(core.ClassReadOnly, "redis does not take writes")
 	// ErrConfig: the server refuses this client, or the client the server:
 	// password, permissions, certificates, too many clients, a command that it
-	// does not have.
+	// does not have. Where only some of the commands of a script are allowed, the
+	// asks before the one that met a forbidden command were charged.
 	ErrConfig = core.NewUnavailable(core.ClassConfig, "redis refuses this client")
 	// ErrPool: the client had no connection in time: all in its pool were in use,
 	// or dialling took too long. Nothing was sent.
@@ -57,6 +58,7 @@ var refusals = []struct {
 	{"MASTERDOWN", ErrReadOnly, 4},
 	{"CLUSTERDOWN", ErrReadOnly, 4},
 	{"NOREPLICAS", ErrReadOnly, 1},
+	{"MISCONF", ErrReadOnly, 1},
 	{"BUSY", ErrBusy, 1},
 	{"OOM", ErrOutOfMemory, 1},
 	{"NOAUTH", ErrConfig, 1},
@@ -64,6 +66,7 @@ var refusals = []struct {
 	{"NOPERM", ErrConfig, 1},
 	{"NOSCRIPT", ErrConfig, 1},
 	{"unknown command", ErrConfig, 1},
+	{"Unknown Redis command", ErrConfig, 1}, // within a script
 	{"max number of clients", ErrConfig, 1},
 	{"DENIED", ErrConfig, 1},
 	{"AUTH", ErrConfig, 1},

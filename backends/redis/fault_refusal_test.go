@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -153,14 +154,15 @@ func TestFault_A10(t *testing.T) {
 			},
 			options: redis.Options{Username: "web", Password: secret},
 		},
-		"too many clients": {before: func(s *servers.Server) { s.Do("CONFIG", "SET", "maxclients", "1") }},
+		"commands that were taken away": {args: []string{"--rename-command", "SET", "", "--rename-command", "PEXPIRE", ""}},
+		"too many clients":              {before: func(s *servers.Server) { s.Do("CONFIG", "SET", "maxclients", "1") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s *servers.Server
 			if name == "no password" || name == "wrong password" {
 				s = servers.RedisUnready(t, fault.args...)
 			} else {
-				s = single(t)
+				s = single(t, fault.args...)
 			}
 			if fault.before != nil {
 				fault.before(s)
@@ -190,6 +192,32 @@ func TestFault_A10(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The server can not save its data, and by default takes no writes then.
+func TestFault_A11Misconf(t *testing.T) {
+	s := single(t, "--save", "3600 1")
+	b := on(t, s)
+	used := asking(t, core.FixedWindow{}, 10, 24*time.Hour)
+	if _, err := take(b, 0, used); err != nil {
+		t.Fatal(err)
+	}
+	_, dir, _ := strings.Cut(s.Do("CONFIG", "GET", "dir"), "\n")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	s.Do("BGSAVE")
+	eventually(t, func() bool { return strings.Contains(s.Do("INFO", "persistence"), "rdb_last_bgsave_status:err") })
+	for _, strategy := range five {
+		if _, err := take(b, 0, asking(t, strategy, 10, time.Minute)); !errors.Is(err, ErrReadOnly) {
+			t.Errorf("%s: error %v", strategy.Name(), err)
+		}
+	}
+	if n := s.Do("DBSIZE"); n != "1" {
+		t.Errorf("%s keys", n)
+	}
+	s.Do("CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
+	recovers(t, b, time.Second, used)
 }
 
 // The server does not take writes for a while.

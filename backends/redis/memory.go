@@ -13,7 +13,7 @@ import (
 // Memory is what one server says of its memory. A server that is short of it may
 // drop keys before their time, and with them what was counted.
 type Memory struct {
-	Addr    string
+	Addr    string // of the server, host:port
 	Max     int64  // maxmemory in bytes; 0 is no limit
 	Policy  string // maxmemory-policy
 	Evicted int64  // keys dropped for want of memory since the server's start: a metric to watch
