@@ -244,14 +244,16 @@ func (l *timeline) settle(rule core.Rule) {
 	switch {
 	case l.rng.IntN(5) == 0:
 		delta = 1 + l.rng.Int64N(max(1, l.c.rate.Limit/2))
-		if l.rng.IntN(10) == 0 {
+		if l.rng.IntN(4) == 0 {
 			delta = core.MaxCount >> l.rng.IntN(20)
 		}
 	case len(l.paid) > 0:
 		i := len(l.paid) - 1 - min(l.rng.IntN(len(l.paid)), l.rng.IntN(4))
 		p := l.paid[i]
 		l.paid = slices.Delete(l.paid, i, i+1)
-		rule, rc, delta = p.rule, p.receipt, -p.cost
+		if rc, delta = p.receipt, -p.cost; l.rng.IntN(8) > 0 { // else perhaps under another limit
+			rule = p.rule
+		}
 		if l.rng.IntN(3) == 0 {
 			delta = -1 - l.rng.Int64N(p.cost)
 		}

@@ -147,6 +147,7 @@ func tidy(t *testing.T, start func() []*servers.Server) []*servers.Server {
 		for _, s := range all {
 			if s.Running() {
 				s.Thaw()
+				s.WaitReady() // it may have much to catch up with
 				clean(t, s)
 			}
 		}
