@@ -251,8 +251,8 @@ func (l *timeline) settle(rule core.Rule) {
 		i := len(l.paid) - 1 - min(l.rng.IntN(len(l.paid)), l.rng.IntN(4))
 		p := l.paid[i]
 		l.paid = slices.Delete(l.paid, i, i+1)
-		if rc, delta = p.receipt, -p.cost; l.rng.IntN(8) > 0 { // else perhaps under another limit
-			rule = p.rule
+		if rule, rc, delta = p.rule, p.receipt, -p.cost; l.rng.IntN(8) == 0 {
+			rule = []core.Rule{l.c.rule, l.c.other}[l.rng.IntN(2)]
 		}
 		if l.rng.IntN(3) == 0 {
 			delta = -1 - l.rng.Int64N(p.cost)
