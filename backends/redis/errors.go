@@ -22,7 +22,7 @@ var (
 	// ErrOutOfMemory: the server's maxmemory is reached and it evicts nothing.
 	ErrOutOfMemory = core.NewUnavailable(core.ClassOOM, "redis is out of memory")
 	// ErrBusy: another client's script has occupied the server for long.
-	ErrBusy = fmt.Errorf("redis is busy with a script: %w", core.ErrUnavailable)
+	ErrBusy = core.NewUnavailable(core.ClassBusy, "redis is busy with a script")
 	// ErrReadOnly: the server is a replica, is loading its data, can not save it,
 	// lacks the replicas that it insists on, or its cluster is incomplete.
 	ErrReadOnly = core.NewUnavailable(core.ClassReadOnly, "redis does not take writes")
