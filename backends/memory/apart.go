@@ -17,10 +17,11 @@ type apartState struct {
 func isApart(words int) bool { return words == 0 || words > mostWords }
 
 func (s *shard) storeApart(p *place, addr uint32, state core.State, words int, flags uint32) uint32 {
+	s.expect(flags & expires)
 	if addr != 0 {
 		if r := s.arena.record(addr); uint32(r[1])&apart != 0 {
 			s.setApart(r[2]-1, state)
-			r[1] = head(p, flags|apart)
+			r[1] = head(p.fingerprint, flags|apart)
 			return addr
 		}
 	}
@@ -32,7 +33,7 @@ func (s *shard) storeApart(p *place, addr uint32, state core.State, words int, f
 		addr = s.place(p, 0)
 	}
 	r := s.arena.record(addr)
-	r[0], r[1], r[2] = int64(p.body), head(p, flags|apart), i+1
+	r[0], r[1], r[2] = int64(p.body), head(p.fingerprint, flags|apart), i+1
 	clear(r[headWords+1:])
 	return addr
 }

@@ -17,6 +17,7 @@ type chunk struct {
 	live       uint16
 	prev, next uint16 // among the chunks of its class with free records
 	class      uint8
+	size       uint8 // of its records, in words
 	bit        uint8 // of the slab
 }
 
@@ -48,7 +49,7 @@ func recordWords(class uint8) int { return headWords + int(classes[class]) }
 func (a *arena) record(addr uint32) []int64 {
 	c := &a.chunks[addr>>chunkBits]
 	o := int(addr & (chunkWords - 1))
-	return c.words[o : o+recordWords(c.class)]
+	return c.words[o : o+int(c.size)]
 }
 
 // alloc returns a record of undefined content, or 0 when there is no room.
@@ -99,11 +100,10 @@ func (a *arena) addChunk(p *pool, class uint8, force bool) uint16 {
 	if slab == nil {
 		return 0
 	}
-	n := a.spare
+	n, size := a.spare, recordWords(class)
 	c := &a.chunks[n]
 	a.spare = c.next
-	*c = chunk{words: &slab.chunks[bit], slab: slab, class: class, bit: uint8(bit)}
-	size := recordWords(class)
+	*c = chunk{words: &slab.chunks[bit], slab: slab, class: class, size: uint8(size), bit: uint8(bit)}
 	last := chunkWords/size - 1
 	for i := range last {
 		c.words[i*size], c.words[i*size+1] = int64((i+1)*size), 0

@@ -102,7 +102,8 @@ func NewWith(o Options) (*Backend, error) {
 	b.shared.pool.max = int64(o.MaxBytes)
 	b.shared.pool.bytes.Store(int64(n) * int64(unsafe.Sizeof(shard{})))
 	for i := range b.shards {
-		b.shards[i].shared = &b.shared
+		s := &b.shards[i]
+		s.shared, s.soonest, s.passed = &b.shared, never, never
 	}
 	return b, nil
 }

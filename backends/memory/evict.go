@@ -72,6 +72,7 @@ func (s *shard) evict(kind int, tick uint32, force bool) bool {
 	}
 	s.evictAt(i, tick)
 	s.hand = i
+	s.restart()
 	return true
 }
 
@@ -90,12 +91,18 @@ func (s *shard) sweep(n int, tick uint32) {
 	for range min(n, len(slots)) {
 		if s.hand >= len(slots) {
 			s.hand = 0
+			s.soonest, s.passed = s.passed, never
 		}
 		addr := slots[s.hand] & addrMask
-		if addr != 0 && uint32(s.arena.record(addr)[1])&expires <= tick {
+		if addr == 0 {
+			s.hand++
+			continue
+		}
+		if until := uint32(s.arena.record(addr)[1]) & expires; until <= tick {
 			s.drop(s.hand) // the next one may have moved here
 			dropped++
 		} else {
+			s.passed = min(s.passed, until)
 			s.hand++
 		}
 	}
@@ -107,9 +114,33 @@ func (s *shard) sweep(n int, tick uint32) {
 	}
 }
 
-// tidy is the share of sweeping that every call does: more where it added a
-// cell, so that a flood of short-lived cells is swept as fast as it comes.
+// never is later than any expiry.
+const never = maxTick + 1
+
+// expect notes the expiry of a cell, which sweeping must not overlook.
+func (s *shard) expect(until uint32) {
+	if until < s.soonest {
+		s.soonest = until
+	}
+	if until < s.passed {
+		s.passed = until
+	}
+}
+
+// restart has the pass of the sweep at work learn nothing: cells have moved, and
+// some may now lie behind the hand that it has not looked at.
+func (s *shard) restart() { s.passed = min(s.passed, s.soonest) }
+
+// tidy is the share of sweeping that every call does once something may have
+// expired: more where it added a cell, so that a flood of short-lived cells is
+// swept as fast as it comes.
 func (s *shard) tidy(tick uint32) {
+	if tick >= s.soonest {
+		s.sweepSome(tick)
+	}
+}
+
+func (s *shard) sweepSome(tick uint32) {
 	if s.calls++; s.added {
 		s.added = false
 		s.sweep(4, tick)

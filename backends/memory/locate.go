@@ -6,11 +6,16 @@ import "github.com/stint-go/stint/core"
 // shard is made of the key's hash alone; tag, side and body of the cell's: at
 // least 110 bits, and the shard's on top, are compared in all.
 type place struct {
-	body  uint64
-	side  uint32
-	tag   uint32 // in the upper bits, as in a slot of the index
+	fingerprint
 	shard uint32
 	phase int64
+}
+
+// A fingerprint fits the registers.
+type fingerprint struct {
+	body uint64
+	side uint32
+	tag  uint32 // in the upper bits, as in a slot of the index
 }
 
 // explicitClock keeps cells with explicit instants apart from all others.
@@ -29,12 +34,14 @@ func (b *Backend) locate(c *core.Cell, explicit bool, p *place) {
 // locatePrint is locate for a key that is known by its print alone.
 func (b *Backend) locatePrint(space *core.Space, key core.Print, explicit bool, p *place) {
 	cell := key.Xor(space.ID())
-	p.body = cell.B
-	p.side = uint32(cell.A >> tagBits)
-	p.tag = uint32(cell.A) << addrBits
+	p.fingerprint = fingerprintOf(cell)
 	p.shard = uint32(key.A >> b.shift)
 	p.phase = space.Phase(cell.B)
 	if explicit {
 		p.body ^= explicitClock
 	}
+}
+
+func fingerprintOf(cell core.Print) fingerprint {
+	return fingerprint{cell.B, uint32(cell.A >> tagBits), uint32(cell.A) << addrBits}
 }

@@ -15,4 +15,4 @@ const (
 	expires = 1<<30 - 1
 )
 
-func head(p *place, flags uint32) int64 { return int64(uint64(p.side)<<32 | uint64(flags)) }
+func head(p fingerprint, flags uint32) int64 { return int64(uint64(p.side)<<32 | uint64(flags)) }

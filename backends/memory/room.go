@@ -49,6 +49,7 @@ func (s *shard) resize(slots int) bool {
 		return false
 	}
 	s.index.resize(slots)
+	s.restart()
 	return true
 }
 
@@ -79,6 +80,7 @@ func (s *shard) vacate(tick uint32, force bool) bool {
 				i++
 			}
 		}
+		s.restart()
 		return true
 	}
 	return false

@@ -39,7 +39,7 @@ func (b *Backend) Settle(ctx context.Context, at int64, asks []core.Ask, rs []co
 
 func (h *hold) settle(seats []seat, asks []core.Ask, r core.Receipt, delta int64, m *moment) {
 	t, rule := &seats[0], asks[0].Rule
-	t.addr = t.shard.find(&t.place)
+	t.addr = t.shard.find(t.fingerprint)
 	if t.addr == 0 && delta < 0 {
 		return
 	}

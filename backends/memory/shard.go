@@ -9,13 +9,15 @@ import (
 // A shard is a part of the cells, under its lock.
 type shard struct {
 	mu     sync.Mutex
-	shared *shared
 	last   int64 // the latest reading of the clock
 	index  index
 	arena  arena
+	shared *shared
 
-	calls    uint32
-	added    bool     // a cell, since the last tidy
+	soonest  uint32   // no cell expires before this tick: until then nothing is swept
+	passed   uint32   // the same of the cells that the hand has passed since the index began
+	calls    uint32   // in which something may have expired
+	added    bool     // a cell, since the last sweep
 	hand     int      // where sweeping and sampling go on in the index
 	reserved int      // cells counted for newcomers that are not placed yet
 	claimed  int64    // bytes claimed for states that may grow
@@ -41,7 +43,7 @@ func (s *shard) giveBack() {
 }
 
 // find is the address of the cell's record, or 0.
-func (s *shard) find(p *place) uint32 {
+func (s *shard) find(p fingerprint) uint32 {
 	slots := s.index.slots
 	if len(slots) == 0 {
 		return 0
@@ -53,8 +55,7 @@ func (s *shard) find(p *place) uint32 {
 		}
 		if (slot^p.tag)>>addrBits == 0 {
 			addr := slot & addrMask
-			w, o := s.arena.chunks[addr>>chunkBits].words, addr&(chunkWords-1)
-			if uint64(w[o]) == p.body && uint32(w[(o+1)&(chunkWords-1)]>>32) == p.side {
+			if r := s.arena.record(addr); uint64(r[0]) == p.body && uint32(r[1]>>32) == p.side {
 				return addr
 			}
 		}
@@ -106,8 +107,9 @@ func (s *shard) store(p *place, addr uint32, state core.State, words int, flags 
 	} else if n > int(classes[s.arena.chunks[addr>>chunkBits].class]) {
 		addr = s.move(p, addr, classOf[n])
 	}
+	s.expect(flags & expires)
 	r := s.arena.record(addr)
-	r[0], r[1] = int64(p.body), head(p, flags)
+	r[0], r[1] = int64(p.body), head(p.fingerprint, flags)
 	r = r[headWords:]
 	for i := range r {
 		if i < n {
@@ -150,8 +152,9 @@ func (s *shard) drop(i int) {
 
 // forget removes the cell of that place, if there is one.
 func (s *shard) forget(p *place) {
-	if addr := s.find(p); addr != 0 {
+	if addr := s.find(p.fingerprint); addr != 0 {
 		s.drop(s.index.at(p.tag | addr))
+		s.restart()
 		s.shared.cells.Add(-1)
 	}
 }

@@ -28,7 +28,7 @@ func (b *Backend) takeOne(at int64, ask *core.Ask, out *core.Verdict) int64 {
 // takeAlone decides one ask in its shard, whose lock is held.
 func (b *Backend) takeAlone(t *seat, ask *core.Ask, out *core.Verdict, m *moment) {
 	t.words = ask.Rule.Words()
-	t.addr = t.shard.find(&t.place)
+	t.addr = t.shard.find(t.fingerprint)
 	if t.addr == 0 && ask.When == core.Never && t.shard.crowded(m.tick) || !t.decide(ask, out, m) {
 		t.shard.giveBack()
 		b.decideOver(t, ask, out, m)
@@ -183,7 +183,7 @@ func giveBack(seats []seat) {
 func (h *hold) decide(seats []seat, asks []core.Ask, out []core.Verdict, m *moment) {
 	for i := range seats {
 		t := &seats[i]
-		t.addr = t.shard.find(&t.place)
+		t.addr = t.shard.find(t.fingerprint)
 		if t.addr == 0 && asks[i].When == core.Never && t.shard.crowded(m.tick) {
 			h.share(seats, asks, i, m)
 		}

@@ -31,7 +31,7 @@ func (b *Backend) TakeOne(at int64, space *core.Space, rule core.Rule, key core.
 	var m moment
 	s.enter(&m, at, read)
 	if words := rule.Words(); !isApart(words) {
-		if addr := s.find(&p); addr != 0 {
+		if addr := s.find(p.fingerprint); addr != 0 {
 			s.retake(&p, addr, rule, words, cost, when, &m, &o)
 			s.tidy(m.tick)
 			return o, nil
