@@ -45,22 +45,44 @@ func open(q Quota, s core.Strategy) (core.Rate, core.Strategy) {
 	return rate, s
 }
 
-// stintMemory asks for a ready key, as peers are asked for a string.
-func stintMemory(s core.Strategy) func(Quota) Decider {
-	return func(q Quota) Decider {
-		l, ctx := stint(q, s), context.Background()
-		return DeciderFunc(func(k string) bool {
-			d, _ := l.Allow(ctx, "api", core.NewKey("ip", k), 1)
-			return d.Allowed
-		})
-	}
+// The rows of layer A ask for a ready key, as peers are asked for a string.
+
+// gate asks through Gate.Admit: yes or no.
+type gate struct {
+	*core.Gate
+	ctx context.Context
+}
+
+func (g *gate) Allow(k string) bool {
+	ok, _ := g.Admit(g.ctx, k, 1)
+	return ok
+}
+
+// allow asks through Limiter.Allow, for the whole Decision.
+type allow struct {
+	*core.Limiter
+	ctx context.Context
+}
+
+func (l *allow) Allow(k string) bool {
+	d, _ := l.Limiter.Allow(l.ctx, "api", core.NewKey("ip", k), 1)
+	return d.Allowed
+}
+
+func stintGate(s core.Strategy) func(Quota) Decider {
+	return func(q Quota) Decider { return &gate{must(stint(q, s).Gate("api", "ip")), context.Background()} }
+}
+
+func stintAllow(s core.Strategy) func(Quota) Decider {
+	return func(q Quota) Decider { return &allow{stint(q, s), context.Background()} }
 }
 
 func init() {
 	MemoryPeers = append(MemoryPeers,
-		MemoryPeer{"stint", stintMemory(core.GCRA{})},
-		MemoryPeer{"stint-sliding", stintMemory(core.SlidingWindow{})},
-		MemoryPeer{"stint-fixed", stintMemory(core.FixedWindow{})},
+		MemoryPeer{"stint", stintGate(core.GCRA{})},
+		MemoryPeer{"stint-sliding", stintGate(core.SlidingWindow{})},
+		MemoryPeer{"stint-fixed", stintGate(core.FixedWindow{})},
+		MemoryPeer{"stint-allow", stintAllow(core.GCRA{})},
 	)
 	HTTPPeers = append(HTTPPeers,
 		HTTPPeer{"nethttp", "stint", func(q Quota) func() Client {

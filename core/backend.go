@@ -85,6 +85,16 @@ type SingleTaker interface {
 	TakeOne(at int64, space *Space, rule Rule, key Print, cost int64, when When) (Outcome, error)
 }
 
+// An Admitter is a SingleTaker with a shorter way still, for a Gate, which wants
+// to know nothing but yes or no. The Gate looks for it once.
+type Admitter interface {
+	SingleTaker
+	// Admit decides as TakeOne does by the backend's own clock with OnAdmit, for
+	// cost > 0. It may decline whatever is out of the ordinary: done is false then,
+	// nothing has happened, and the caller takes the long way.
+	Admit(space *Space, rule Rule, key Print, cost int64) (ok, done bool)
+}
+
 // An Outcome is a Verdict without its receipt: the Judgement, whether it was
 // Charged, and the instant of the decision, Now.
 type Outcome struct {

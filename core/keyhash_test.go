@@ -52,6 +52,34 @@ func TestPrintDistinguishesKeysAndSpaces(t *testing.T) {
 	}
 }
 
+// Every byte and the length of a text have their say in both halves, whichever
+// way texts of that length are hashed.
+func TestPrintTellsTextsApart(t *testing.T) {
+	halves := [2]map[uint64]string{{}, {}}
+	for n := range 40 {
+		words := map[[2]uint64]string{} // of a short text: all of its bytes are in them
+		texts := []string{strings.Repeat("x", n)}
+		for i := range n {
+			texts = append(texts, strings.Repeat("x", i)+"y"+strings.Repeat("x", n-i-1), strings.Repeat("x", i)+"\x00"+strings.Repeat("x", n-i-1))
+		}
+		for _, text := range texts {
+			if x, y := ends(text); n <= 16 {
+				if was, ok := words[[2]uint64{x, y}]; ok {
+					t.Fatalf("the words of %q are those of %q", text, was)
+				}
+				words[[2]uint64{x, y}] = text
+			}
+			p := printText(text, &testSeeds)
+			for i, h := range [2]uint64{p.A, p.B} {
+				if was, ok := halves[i][h]; ok {
+					t.Fatalf("half %d of %q is that of %q", i, text, was)
+				}
+				halves[i][h] = text
+			}
+		}
+	}
+}
+
 func TestPrintIsOfTheEncodingAlone(t *testing.T) {
 	a := NewKey("a", "b").With("c", "d")
 	b := NewKey("a", "b").with(NewKey("c", "d").Clone()).Clone()

@@ -59,8 +59,8 @@ type shared struct {
 }
 
 var (
-	_ core.Backend     = (*Backend)(nil)
-	_ core.SingleTaker = (*Backend)(nil)
+	_ core.Backend  = (*Backend)(nil)
+	_ core.Admitter = (*Backend)(nil)
 )
 
 // New returns a Backend with the default caps.

@@ -321,6 +321,33 @@ func Example_outside() {
 	// 3 <nil>
 }
 
+func Example_gate() {
+	l, err := core.New(core.Config{
+		Backend:  memory.New(),
+		Policies: []core.Policy{{Name: "calls", Rate: "2/h"}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+
+	// region gate
+	calls, err := l.Gate("calls", "tenant") // once, when the program starts
+	if err != nil {
+		panic(err)
+	}
+	for range 3 {
+		ok, err := calls.Admit(ctx, "acme", 1) // the counter of core.NewKey("tenant", "acme")
+		fmt.Println(ok, err)                   // true, true, false
+	}
+	// endregion
+
+	// Output:
+	// true <nil>
+	// true <nil>
+	// false <nil>
+}
+
 func Example_together() {
 	// region together
 	l, err := core.New(core.Config{
