@@ -238,16 +238,27 @@ func (r *gcraRule) Settle(s State, now, _ int64, rc Receipt, delta int64) State 
 	return s
 }
 
+// ifLatest makes a receipt of GCRA that is worth something only as long as no
+// other charge came after it and nothing was refunded since. It is the same
+// receipt with A negative.
+func ifLatest(rc Receipt) Receipt {
+	rc.A = -rc.A
+	return rc
+}
+
 // refund takes out what of the charge is still to be worked off: from now to
 // where the charge's work ends. That end was the TAT after it, and has come
 // closer by at most what was refunded since.
 func (r *gcraRule) refund(s State, now int64, rc Receipt, units int64) {
-	tat, end := r.tat(s), span{rc.A, rc.B >> 32}
+	tat, end := r.tat(s), span{max(rc.A, -rc.A), rc.B >> 32}
 	refunded := s[2] - rc.C
 	if rc.B&(1<<32-1) != r.limit || refunded < 0 {
 		return
 	}
 	latest := refunded == 0 && end == tat
+	if !latest && rc.A < 0 {
+		return
+	}
 	end.q -= refunded
 	open := r.sub(end, span{q: now})
 	if open.q < 0 || open == (span{}) {
