@@ -1,16 +1,12 @@
 package core
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // A Ban refuses an identity for a while after it was refused too often: a part
 // of a Policy, decided in the same atomic step as its rates. What is refused
 // during a ban neither prolongs it nor counts against anything.
 //
-// A strike is a request that the Limiter refused while the policy applied to it,
-// or a request that counts as failed (see Policy.CountIf and Policy.Strikes).
+// A strike is a request that the Limiter refused while the policy applied to it.
 // Strikes are counted in windows of Within, each from its first strike: at most
 // 2*After-2 of them fall within such a time without a ban.
 //
@@ -185,12 +181,4 @@ func (b banByHand) Until(s State) int64                            { return b.ru
 func (b banByHand) Settle(s State, now, _ int64, _ Receipt, _ int64) State {
 	s[0], s[1], s[2] = 0, 0, now+b.length
 	return s
-}
-
-// validBan is the length of a ban by hand in microseconds.
-func validBan(d time.Duration) (int64, error) {
-	if longest := time.Duration(MaxWindow) * time.Microsecond; d < time.Millisecond || d > longest {
-		return 0, fmt.Errorf("stint: a ban of %v: use 1ms to %v", d, longest)
-	}
-	return d.Microseconds(), nil
 }

@@ -15,6 +15,7 @@ type binder struct {
 	strategy Strategy
 	naming   *Naming
 	phase    func(Cell) int64
+	ban      *quota // asked along with the rates, or nil
 	// instances share the rates while the backend is down.
 	instances int64
 
@@ -52,6 +53,9 @@ func (b *binder) bind(rates Rates) ([]*quota, error) {
 			return nil, err
 		}
 		list = append(list, b.quota(r, rule, len(rates) > 1))
+	}
+	if len(list) > 0 && b.ban != nil {
+		list = append(list, b.ban)
 	}
 	return list, nil
 }

@@ -157,6 +157,9 @@ func (l *Limiter) ambiguous() iter.Seq2[string, string] {
 		first := map[string]*policy{}
 		for _, p := range l.policies {
 			for _, q := range p.quotas {
+				if q.ban {
+					continue
+				}
 				if other := first[q.item]; other != nil && other.name != p.name && !yield(q.item, p.name) {
 					return
 				}
@@ -191,6 +194,7 @@ func newPolicy(c *Config, in *Policy, naming *Naming) (*policy, error) {
 		p.setHooks(in.Hooks),
 		p.setMethods(in),
 		p.setKey(c, in),
+		p.setBan(in, naming),
 		p.setRates(c, in, naming),
 		p.setCost(),
 	)
@@ -291,7 +295,7 @@ func (p *policy) setRates(c *Config, in *Policy, naming *Naming) (err error) {
 	} else if isNil(strategy) {
 		return fmt.Errorf("strategy: a nil %T", strategy)
 	}
-	p.binder = &binder{policy: p, strategy: strategy, naming: naming, phase: c.Phase, instances: int64(c.Instances)}
+	p.binder = &binder{policy: p, ban: p.ban, strategy: strategy, naming: naming, phase: c.Phase, instances: int64(c.Instances)}
 	rates, given := in.Rates, 0
 	for _, set := range []bool{in.Rate != "", in.Rates != nil, in.RateFunc != nil} {
 		if set {
@@ -323,6 +327,9 @@ func (p *policy) setCost() error {
 		p.cost = 1
 	}
 	for _, b := range p.quotas {
+		if b.ban {
+			continue
+		}
 		if p.cost > b.units && b.units > 0 && p.coster == nil {
 			return fmt.Errorf("cost %d is above what rate %v admits at once (%d): no request could pass", p.cost, b.rate, b.units)
 		}

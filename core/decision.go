@@ -22,6 +22,9 @@ type Decision struct {
 	// class of the first error. What then decided is in the Entries.
 	Degraded bool
 	Cause    Class
+	// Banned: the policy that the figures are from has banned the client, before
+	// or with this refusal.
+	Banned bool
 	// Policy is the name of the policy that the figures are from; "" when no
 	// policy applied to the request.
 	Policy string
@@ -56,6 +59,8 @@ type Entry struct {
 	Policy string // the policy's name
 	Item   string // the name in the header fields: the policy's, with "-1m" when it has several rates
 	Rate   Rate
+	// Ban: this is the policy's ban. Its Rate, Limit and Remaining are strikes.
+	Ban bool
 	// Allowed is this entry's own judgement; Soft entries (annotate) have no
 	// say in the Decision.
 	Allowed, Soft bool
@@ -115,7 +120,7 @@ func (d *Decision) add(e entry) {
 
 func (e *entry) export() Entry {
 	return Entry{
-		Policy: e.b.policy.name, Item: e.b.item, Rate: e.b.rate,
+		Policy: e.b.policy.name, Item: e.b.item, Rate: e.b.rate, Ban: e.b.ban,
 		Allowed: e.OK, Soft: e.soft, Limit: e.b.units, Remaining: e.Remaining,
 		RetryAfter: micros(e.RetryAfter), NextAfter: micros(e.NextAfter), ResetAfter: micros(e.ResetAfter),
 		Err: e.err, Fallback: e.fallback,
@@ -158,6 +163,7 @@ func (d *Decision) speak(e *entry) {
 	d.NextAfter, d.ResetAfter = micros(e.NextAfter), micros(e.ResetAfter)
 	if !e.OK {
 		d.RetryAfter = micros(e.RetryAfter)
+		d.Banned = e.b.ban && e.decided()
 	}
 }
 
@@ -186,7 +192,7 @@ func (e *entry) outweighs(f *entry) bool {
 
 func (e *entry) rank() int {
 	switch {
-	case !e.decided() && (e.OK || e.soft):
+	case e.OK && e.b.ban, !e.decided() && (e.OK || e.soft):
 		return 0
 	case e.OK:
 		return 1

@@ -81,7 +81,7 @@ func (m *coping) sort() {
 	for i := range m.asks {
 		v, q := &m.out[i], m.quotas[i]
 		e := &m.entries[i]
-		*e = entry{Judgement: v.Judgement, b: q, soft: m.asks[i].Soft, err: v.Err}
+		*e = entry{Judgement: q.judged(v.Judgement), b: q, soft: m.asks[i].Soft, err: v.Err}
 		if v.Err == nil {
 			m.refused = m.refused || !v.OK && !e.soft
 			continue
@@ -143,7 +143,7 @@ func (m *coping) decideLocally() {
 			m.close(e, errors.Join(e.err, fmt.Errorf("fallback: %w", err)))
 			continue
 		}
-		e.Judgement, e.fallback = o.out[k].Judgement, true
+		e.Judgement, e.fallback = e.b.judged(o.out[k].Judgement), true
 		m.refused = m.refused || !e.OK && !e.soft
 	}
 }

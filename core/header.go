@@ -238,10 +238,13 @@ func (e *entry) appendLimit(b []byte, jitter int64) []byte {
 	return b
 }
 
-// overshadowed reports whether another entry of the same rate matters more than
-// the i-th, or as much and comes first.
+// overshadowed reports whether the i-th entry is left out of the lists: another of
+// the same rate matters more, or as much and comes first; or it is a ban.
 func (d *Decision) overshadowed(i int) bool {
 	e := d.at(i)
+	if e.b.ban {
+		return true // it is no quota
+	}
 	for j := range d.len() {
 		f := d.at(j)
 		if j != i && f.b == e.b && (f.outweighs(e) || j < i && !e.outweighs(f)) {

@@ -263,13 +263,19 @@ func (p *policy) rates(r Request) ([]*quota, error) {
 func (c *call) ask(p *policy, quotas []*quota, k Key, cost int64, when When) {
 next:
 	for _, b := range quotas {
+		a := Ask{Cell: Cell{b.space, k}, Rule: b.rule, Cost: cost, When: when, Soft: p.soft}
+		if b.ban {
+			a.strike()
+		}
 		for i := range c.asks {
 			if c.quotas[i] == b && c.asks[i].Cell.Key == k {
-				c.asks[i].Cost = min(c.asks[i].Cost, MaxCount) + min(cost, MaxCount)
+				if !b.ban {
+					c.asks[i].Cost = min(c.asks[i].Cost, MaxCount) + min(cost, MaxCount)
+				}
 				continue next
 			}
 		}
-		c.asks = append(c.asks, Ask{Cell: Cell{b.space, k}, Rule: b.rule, Cost: cost, When: when, Soft: p.soft})
+		c.asks = append(c.asks, a)
 		c.quotas = append(c.quotas, b)
 	}
 }
@@ -332,7 +338,7 @@ func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error)
 	}
 	d.more = make([]entry, 0, len(c.asks)-1+len(c.lacking))
 	for i := range c.out {
-		d.add(entry{Judgement: c.out[i].Judgement, b: c.quotas[i], soft: c.asks[i].Soft})
+		d.add(entry{Judgement: c.quotas[i].judged(c.out[i].Judgement), b: c.quotas[i], soft: c.asks[i].Soft})
 		if p := c.quotas[i].policy; p.outage.on.Load() {
 			p.outage.calm(l.complain.to(), p)
 		}

@@ -41,6 +41,9 @@ type Policy struct {
 	// then waits until it has been quiet for a while, but never longer than one
 	// that was full at its last request.
 	CountDenied bool
+	// Ban refuses who was refused too often, for a while; nil bans nobody. Such a
+	// policy enforces.
+	Ban *Ban
 	// Methods the policy applies to; nil is all. HEAD counts as GET. A list such
 	// as {"POST"} leaves every other method alone, also those that a client makes
 	// up and that a handler may serve all the same: Unsafe does not.
@@ -93,6 +96,7 @@ type policy struct {
 	when     When
 	soft     bool
 	failing  FailureMode
+	ban      *quota // nil without one
 	outage   outage
 	methods  []string
 	except   []string
@@ -104,6 +108,7 @@ type quota struct {
 	policy *policy
 	rate   Rate
 	rule   Rule
+	ban    bool // of strikes, not of units
 	local  Rule // what the fallback applies to the same cells, or nil
 	space  *Space
 	units  int64  // the most at once

@@ -9,6 +9,7 @@ import (
 const (
 	ProblemQuotaExceeded   = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	ProblemReducedCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+	ProblemAbnormalUsage   = "https://iana.org/assignments/http-problem-types#abnormal-usage-detected"
 )
 
 const problemJSON = "application/problem+json"
@@ -39,14 +40,24 @@ func (d *Decision) refusal() Response {
 			names = append(names, name)
 		}
 	}
-	r.Body = appendProblem(names...)
+	if r.Body = appendProblem(names...); d.Banned {
+		r.Body = appendBanProblem(names...)
+	}
 	return r
 }
 
 // appendProblem renders the document. Policy names need no escaping: New admits
 // letters, digits, "-" and "_".
 func appendProblem(names ...string) []byte {
-	b := []byte(`{"type":"` + ProblemQuotaExceeded + `","title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"violated-policies":[`)
+	return appendNames(ProblemQuotaExceeded, "Request cannot be satisfied as assigned quota has been exceeded", names)
+}
+
+func appendBanProblem(names ...string) []byte {
+	return appendNames(ProblemAbnormalUsage, "Request not satisfied due to detection of abnormal request pattern", names)
+}
+
+func appendNames(kind, title string, names []string) []byte {
+	b := []byte(`{"type":"` + kind + `","title":"` + title + `","status":429,"violated-policies":[`)
 	for i, name := range names {
 		if i > 0 {
 			b = append(b, ',')
