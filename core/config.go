@@ -41,6 +41,16 @@ type Config struct {
 	// 0 is 32 and 64.
 	IPv4Prefix, IPv6Prefix int
 
+	// AllowList exempts: what its prefixes and keys name is neither limited nor
+	// counted. DenyList refuses with status 403 what its prefixes and keys name,
+	// before anything is counted, unless the AllowList exempts it. Prefixes are
+	// those of the client's address, whatever the policies count by. A key that is
+	// exempt is exempt from the policies whose source makes it. Both can be changed
+	// while the program runs; nil is an empty list for good.
+	AllowList, DenyList *List
+	// Forbidden answers what the DenyList refuses; nil is 403 with a problem document.
+	Forbidden func(Request) Response
+
 	// User answers who is authenticated, "" for nobody; for keys by user.
 	User func(Request) string
 	// Secret makes the names of cells in a store outside the process

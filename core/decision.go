@@ -22,6 +22,8 @@ type Decision struct {
 	// class of the first error. What then decided is in the Entries.
 	Degraded bool
 	Cause    Class
+	// Denied: the DenyList names the client or one of its keys. No policy was asked.
+	Denied bool
 	// Banned: the policy that the figures are from has banned the client, before
 	// or with this refusal.
 	Banned bool

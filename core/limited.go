@@ -3,8 +3,9 @@ package core
 // A LimitedError is a refused request as an error, for the central error handler
 // of an application: errors.As finds it there. The header fields of the Decision
 // are already written, and Response is what would have been answered otherwise:
-// its status is 429, or that of a request that could not be decided. Only where
-// that was the backend's fault is there a Decision, which is Degraded.
+// its status is 429, 403 for the deny list, or that of a request that could not be
+// decided. Only where that was the backend's fault is there a Decision then, which
+// is Degraded.
 type LimitedError struct {
 	Decision Decision
 	Response Response
@@ -13,6 +14,8 @@ type LimitedError struct {
 // Error names the policy, and nothing that the client has sent.
 func (e *LimitedError) Error() string {
 	switch {
+	case e.Decision.Denied:
+		return "stint: request refused by the deny list"
 	case e.Decision.Policy == "":
 		return "stint: request refused: it could not be decided"
 	case e.Decision.closed:

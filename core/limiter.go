@@ -53,6 +53,7 @@ type call struct {
 	asks    []Ask
 	quotas  []*quota // of each ask
 	lacking []*quota // rates refused because the request has no value for their key
+	denied  bool     // by the DenyList
 	out     []Verdict
 }
 
@@ -160,7 +161,7 @@ func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
 // findLone finds the policy of decideLone.
 func (l *Limiter) findLone() {
 	if p := l.policies[0]; len(l.policies) == 1 && l.single != nil && p.key.op == opIP && p.hooks == nil &&
-		p.rateFunc == nil && len(p.quotas) == 1 {
+		p.rateFunc == nil && len(p.quotas) == 1 && !l.listing() {
 		l.lone = p
 	}
 }
@@ -189,14 +190,20 @@ func (l *Limiter) release(c *call) {
 	c.req.reset(nil, l.env)
 	clear(c.keys[:cap(c.keys)])
 	clear(c.asks)
-	c.keys, c.asks, c.quotas, c.lacking = c.keys[:0], c.asks[:0], c.quotas[:0], c.lacking[:0]
+	c.keys, c.asks, c.quotas, c.lacking, c.denied = c.keys[:0], c.asks[:0], c.quotas[:0], c.lacking[:0], false
 	l.calls.Put(c)
 }
 
 // gather asks every policy what it wants to know: the asks of the decision.
 func (l *Limiter) gather(c *call) error {
+	lists := &l.config
+	if !l.listing() {
+		lists = nil
+	} else if exempt := c.lookUp(lists); exempt || c.denied {
+		return nil
+	}
 	for _, p := range l.policies {
-		if err := c.add(p); err != nil {
+		if err := c.add(p, lists); err != nil {
 			return fmt.Errorf("policy %s: %w", p.name, err)
 		}
 		if err := c.req.err; err != nil { // a hook read a body that can not be read
@@ -206,8 +213,8 @@ func (l *Limiter) gather(c *call) error {
 	return nil
 }
 
-// add gathers the asks of one policy.
-func (c *call) add(p *policy) error {
+// add gathers the asks of one policy. lists are those of the Limiter, or nil.
+func (c *call) add(p *policy, lists *Config) error {
 	r := &c.req
 	if !p.applies(r.Native) || p.hooks != nil && !p.hooks.ShouldLimit(r) {
 		return nil
@@ -229,6 +236,9 @@ func (c *call) add(p *policy) error {
 		}
 	}
 	for _, k := range c.keys {
+		if lists != nil && c.lookUpKey(lists, k) {
+			continue
+		}
 		if p.hooks != nil {
 			if k = p.hooks.KeyExtra(r, k); k.tooLong() {
 				return fmt.Errorf("%w: KeyExtra made a key of more than %d bytes", ErrIdentity, maxKey)
@@ -284,6 +294,10 @@ next:
 // enforcing policy lacks the value it insists on, the request is refused as it
 // is, and nothing is charged.
 func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
+	if c.denied {
+		d.deny()
+		return nil
+	}
 	hopeless := slices.ContainsFunc(c.lacking, func(b *quota) bool { return !b.policy.soft })
 	switch {
 	case hopeless || len(c.asks) == 0:
@@ -372,6 +386,9 @@ func (d *Decision) finish(l *Limiter) {
 // the decision render it.
 func (l *Limiter) answer(c *call, v *Visit) error {
 	d := &v.Decision
+	if d.Denied {
+		return l.forbid(c, v)
+	}
 	if !d.Limited {
 		return nil
 	}

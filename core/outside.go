@@ -76,6 +76,9 @@ func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if l.listing() && l.listed(*key, d) {
+		return nil
+	}
 	quotas := p.quotas
 	if p.rateFunc != nil {
 		if quotas, err = p.ratesOutside(); err != nil {

@@ -81,6 +81,7 @@ func failure(status int) Response {
 
 var titles = map[int]string{
 	400: "Bad Request",
+	403: "Forbidden",
 	413: "Content Too Large",
 	415: "Unsupported Media Type",
 	500: "Internal Server Error",
