@@ -16,6 +16,7 @@ type binder struct {
 	naming   *Naming
 	phase    func(Cell) int64
 	ban      *quota // asked along with the rates, or nil
+	shadow   bool   // the policy's Mode
 	// instances share the rates while the backend is down.
 	instances int64
 
@@ -62,7 +63,7 @@ func (b *binder) bind(rates Rates) ([]*quota, error) {
 
 func (b *binder) quota(r Rate, rule Rule, several bool) *quota {
 	units, window := rule.Quota()
-	e := &quota{policy: b.policy, rate: r, rule: rule, units: units, item: b.policy.name}
+	e := &quota{policy: b.policy, shadow: b.shadow, rate: r, rule: rule, units: units, item: b.policy.name}
 	e.local = b.share(r, rule)
 	e.space = NewSpace(b.policy.name, r.Window.Microseconds(), rule.Shape(), b.naming, b.phase)
 	if several {

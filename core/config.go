@@ -147,6 +147,9 @@ func New(c Config) (*Limiter, error) {
 			bad("policy %q: the name is used twice; policies of one name would share their counters", name)
 		}
 		names[name] = true
+		if p.trial != nil {
+			p.trial.group = int32(i + 1)
+		}
 		l.policies = append(l.policies, p)
 		l.keep = l.keep || c.KeepDecision || c.Policies[i].Mode == Annotate
 	}
@@ -193,7 +196,7 @@ func complaintsIn(err error) (texts []string) {
 // newPolicy makes one policy ready. Its error is everything that is wrong with it.
 func newPolicy(c *Config, in *Policy, naming *Naming) (*policy, error) {
 	p := &policy{name: in.Name, rateFunc: in.RateFunc, missing: in.Missing, cost: in.Cost,
-		soft: in.Mode == Annotate, failing: in.OnFailure, problem: appendProblem(in.Name)}
+		soft: in.Mode != Enforce, failing: in.OnFailure, problem: appendProblem(in.Name)}
 	if in.CountDenied {
 		p.when = Always
 	}
@@ -206,13 +209,14 @@ func newPolicy(c *Config, in *Policy, naming *Naming) (*policy, error) {
 		p.setKey(c, in),
 		p.setBan(in, naming),
 		p.setRates(c, in, naming),
+		p.setTrial(c, in, naming),
 		p.setCost(),
 	)
 }
 
 func validMode(m Mode) error {
-	if m > Annotate {
-		return fmt.Errorf("mode %d: use Enforce or Annotate", m)
+	if m > Shadow {
+		return fmt.Errorf("mode %d: use Enforce, Annotate or Shadow", m)
 	}
 	return nil
 }
@@ -305,7 +309,7 @@ func (p *policy) setRates(c *Config, in *Policy, naming *Naming) (err error) {
 	} else if isNil(strategy) {
 		return fmt.Errorf("strategy: a nil %T", strategy)
 	}
-	p.binder = &binder{policy: p, ban: p.ban, strategy: strategy, naming: naming, phase: c.Phase, instances: int64(c.Instances)}
+	p.binder = &binder{policy: p, ban: p.ban, shadow: in.Mode == Shadow, strategy: strategy, naming: naming, phase: c.Phase, instances: int64(c.Instances)}
 	rates, given := in.Rates, 0
 	for _, set := range []bool{in.Rate != "", in.Rates != nil, in.RateFunc != nil} {
 		if set {

@@ -161,7 +161,7 @@ func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
 // findLone finds the policy of decideLone.
 func (l *Limiter) findLone() {
 	if p := l.policies[0]; len(l.policies) == 1 && l.single != nil && p.key.op == opIP && p.hooks == nil &&
-		p.rateFunc == nil && len(p.quotas) == 1 && !l.listing() {
+		p.rateFunc == nil && len(p.quotas) == 1 && p.trial == nil && !l.listing() {
 		l.lone = p
 	}
 }
@@ -189,7 +189,7 @@ func (l *Limiter) call(n Native) *call {
 func (l *Limiter) release(c *call) {
 	c.req.reset(nil, l.env)
 	clear(c.keys[:cap(c.keys)])
-	clear(c.asks)
+	clear(c.asks[:cap(c.asks)])
 	c.keys, c.asks, c.quotas, c.lacking, c.denied = c.keys[:0], c.asks[:0], c.quotas[:0], c.lacking[:0], false
 	l.calls.Put(c)
 }
@@ -224,6 +224,10 @@ func (c *call) add(p *policy, lists *Config) error {
 		return err
 	}
 	if c.keys, err = p.key.keys(r, p.missing, c.keys[:0]); errors.Is(err, errMissing) {
+		if p.binder.shadow {
+			p.trial.count(true, false)
+			return nil
+		}
 		c.lacking = append(c.lacking, quotas[0])
 		return nil
 	} else if err != nil {
@@ -274,8 +278,11 @@ func (c *call) ask(p *policy, quotas []*quota, k Key, cost int64, when When) {
 next:
 	for _, b := range quotas {
 		a := Ask{Cell: Cell{b.space, k}, Rule: b.rule, Cost: cost, When: when, Soft: p.soft}
-		if b.ban {
+		switch {
+		case b.ban:
 			a.strike()
+		case b.shadow && !p.trial.takesPart(&k):
+			continue
 		}
 		for i := range c.asks {
 			if c.quotas[i] == b && c.asks[i].Cell.Key == k {
@@ -301,7 +308,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	hopeless := slices.ContainsFunc(c.lacking, func(b *quota) bool { return !b.policy.soft })
 	switch {
 	case hopeless || len(c.asks) == 0:
-	case len(c.asks) == 1 && l.single != nil:
+	case len(c.asks) == 1 && l.single != nil && !c.quotas[0].shadow:
 		if err := l.takeOne(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
 			return err
 		}
@@ -344,13 +351,31 @@ func (l *Limiter) takeOne(q *quota, key *Key, cost int64, when When, d *Decision
 }
 
 func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error) {
+	enforced := c.shadowsLast()
 	c.out = slices.Grow(c.out[:0], len(c.asks))[:len(c.asks)]
 	clear(c.out)
 	d.now, err = l.backend.Take(ctx, l.at(), c.asks, c.out)
-	if err != nil || slices.ContainsFunc(c.out, func(v Verdict) bool { return v.Err != nil }) {
+	shadows := c.hideShadows(enforced)
+	switch {
+	case enforced == 0 && err != nil: // nobody's door depends on it
+		l.complain.about(err)
+		d.finish(l)
+		return nil
+	case err != nil:
 		return l.cope(ctx, c, err, d)
 	}
-	d.more = make([]entry, 0, len(c.asks)-1+len(c.lacking))
+	if slices.ContainsFunc(c.out, func(v Verdict) bool { return v.Err != nil }) {
+		err = l.cope(ctx, c, nil, d)
+	} else {
+		l.conclude(c, d)
+	}
+	l.compare(c, d, shadows)
+	return err
+}
+
+// conclude makes the Decision of verdicts without an error.
+func (l *Limiter) conclude(c *call, d *Decision) {
+	d.more = make([]entry, 0, max(0, len(c.asks)-1)+len(c.lacking))
 	for i := range c.out {
 		d.add(entry{Judgement: c.quotas[i].judged(c.out[i].Judgement), b: c.quotas[i], soft: c.asks[i].Soft})
 		if p := c.quotas[i].policy; p.outage.on.Load() {
@@ -358,7 +383,6 @@ func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error)
 		}
 	}
 	d.finish(l)
-	return nil
 }
 
 // at is the instant of a decision: 0, the backend's own clock, unless

@@ -89,7 +89,7 @@ func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64
 	case len(quotas) == 0:
 		d.Allowed = true
 		return nil
-	case len(quotas) == 1 && l.single != nil:
+	case len(quotas) == 1 && l.single != nil && !quotas[0].shadow:
 		return l.takeOne(quotas[0], key, cost, when, d)
 	}
 	c := l.call(nil)
@@ -155,8 +155,8 @@ func (l *Limiter) ResetRequest(n Native, policies ...string) (err error) {
 		return err
 	}
 	var cells []Cell
-	for _, a := range c.asks {
-		if len(policies) == 0 || slices.Contains(policies, a.Cell.Space.Policy()) {
+	for i, a := range c.asks {
+		if len(policies) == 0 || slices.Contains(policies, c.quotas[i].policy.name) {
 			cells = append(cells, Cell{a.Cell.Space, a.Cell.Key.Clone()})
 		}
 	}

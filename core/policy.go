@@ -32,7 +32,7 @@ type Policy struct {
 	// Cost is what a request costs, in units; 0 is 1. Hooks that are a Coster
 	// decide per request instead.
 	Cost int64
-	// Mode says what a refusal means: Enforce (the zero value) or Annotate.
+	// Mode says what a refusal means: Enforce (the zero value), Annotate or Shadow.
 	Mode Mode
 	// OnFailure says what becomes of requests while the backend is down: Fallback
 	// (the zero value), FailClosed or FailOpen.
@@ -41,6 +41,8 @@ type Policy struct {
 	// then waits until it has been quiet for a while, but never longer than one
 	// that was full at its last request.
 	CountDenied bool
+	// Candidate is tried beside the policy's own rates, without a say; nil is none.
+	Candidate *Candidate
 	// Ban refuses who was refused too often, for a while; nil bans nobody. Such a
 	// policy enforces.
 	Ban *Ban
@@ -78,6 +80,9 @@ const (
 	// itself (django-ratelimit's block=False). It neither refuses a request nor
 	// keeps other policies from refusing it.
 	Annotate
+	// Shadow lets it pass and shows nothing of the policy: neither Decision nor
+	// header fields know it. What it would refuse is counted (see Limiter.Trial).
+	Shadow
 )
 
 // policy is a Policy made ready by New.
@@ -97,6 +102,7 @@ type policy struct {
 	soft     bool
 	failing  FailureMode
 	ban      *quota // nil without one
+	trial    *trial // nil without one
 	outage   outage
 	methods  []string
 	except   []string
@@ -109,6 +115,7 @@ type quota struct {
 	rate   Rate
 	rule   Rule
 	ban    bool // of strikes, not of units
+	shadow bool // asked, and no part of the decision
 	local  Rule // what the fallback applies to the same cells, or nil
 	space  *Space
 	units  int64  // the most at once
