@@ -6,7 +6,8 @@ import "time"
 // of a Policy, decided in the same atomic step as its rates. What is refused
 // during a ban neither prolongs it nor counts against anything.
 //
-// A strike is a request that the Limiter refused while the policy applied to it.
+// A strike is a request that the Limiter refused while the policy applied to it,
+// or one that failed.
 // Strikes are counted in windows of Within, each from its first strike: at most
 // 2*After-2 of them fall within such a time without a ban.
 //
@@ -14,6 +15,9 @@ import "time"
 // such as the name in a login form: anybody could have anybody else banned. The
 // user's name together with the address keeps a victim's usual way open.
 type Ban struct {
+	// Failures: strikes are the requests that count by Policy.CountIf, instead of
+	// those that are refused. During a ban everything is refused all the same.
+	Failures bool
 	// After is how many strikes lead to a ban, 1 to MaxLimit.
 	After int64
 	// Within is the time in which they fall; 1 ms to 366 days.

@@ -27,11 +27,14 @@ func (p *policy) setBan(in *Policy, naming *Naming) error {
 }
 
 // strike makes a the ask of a ban: one strike where the request is refused, and
-// none where it is only a look.
-func (a *Ask) strike() {
+// none where it is only a look, or where failures are counted instead.
+func (a *Ask) strike(failures bool) {
 	a.Cost = min(a.Cost, 1)
 	if a.When != Never {
 		a.When = OnRefuse
+	}
+	if failures {
+		a.When = Never
 	}
 }
 

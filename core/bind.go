@@ -72,7 +72,9 @@ func (b *binder) quota(r Rate, rule Rule, several bool) *quota {
 	quoted := `"` + e.item + `"`
 	e.left = quoted + ";r="
 	e.field = quoted + ";q=" + strconv.FormatInt(units, 10)
-	if window >= 1e6 { // w has no sub-second values
+	if isInFlight(rule) {
+		e.field += inFlightUnit
+	} else if window >= 1e6 { // w has no sub-second values
 		e.field += ";w=" + strconv.FormatInt(seconds(window), 10)
 	}
 	return e

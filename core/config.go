@@ -151,7 +151,7 @@ func New(c Config) (*Limiter, error) {
 			p.trial.group = int32(i + 1)
 		}
 		l.policies = append(l.policies, p)
-		l.keep = l.keep || c.KeepDecision || c.Policies[i].Mode == Annotate
+		l.keep = l.keep || c.KeepDecision || c.Policies[i].Mode == Annotate || c.Policies[i].Reserve
 	}
 	for item, policy := range l.ambiguous() {
 		bad("policy %q: its rate is called %q in the header fields, as another one is: rename the policy", policy, item)
@@ -208,6 +208,7 @@ func newPolicy(c *Config, in *Policy, naming *Naming) (*policy, error) {
 		p.setMethods(in),
 		p.setKey(c, in),
 		p.setBan(in, naming),
+		p.setAfter(in),
 		p.setRates(c, in, naming),
 		p.setTrial(c, in, naming),
 		p.setCost(),

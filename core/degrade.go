@@ -246,6 +246,11 @@ func (m *coping) conclude(d *Decision) error {
 			errs = append(errs, fmt.Errorf("policy %s: %w", e.b.policy.name, e.err))
 		}
 	}
+	for k, i := range m.local.places {
+		if m.entries[i].fallback {
+			m.out[i] = m.local.out[k] // whoever settles the charge finds it there
+		}
+	}
 	d.finish(m.limiter)
 	return errors.Join(errs...)
 }

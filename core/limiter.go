@@ -24,6 +24,7 @@ type Limiter struct {
 	byName   map[string]*policy
 	headers  Headers
 	keep     bool
+	settles  bool // some policy has something to do after the response
 	flights  flights
 	complain complaints
 	calls    sync.Pool // of *call
@@ -40,6 +41,7 @@ func (l *Limiter) start() {
 	l.byName = make(map[string]*policy, len(l.policies))
 	for _, p := range l.policies {
 		l.byName[p.name] = p
+		l.settles = l.settles || p.after.reserve || p.after.waits()
 	}
 	l.findLone()
 	l.complain.logger = l.config.Logger
@@ -68,8 +70,13 @@ type Visit struct {
 	// and must not be replaced by the empty one of this Visit.
 	Again bool
 
+	// Reservation is what policies that reserve have charged, or nil. Adapters hand
+	// it to the handler.
+	Reservation *Reservation
+
 	limiter *Limiter
 	token   uintptr
+	held    []held // to be settled by Finish
 }
 
 // Enter decides the request and fills v. A Limiter that meets the same request
@@ -98,8 +105,12 @@ func (l *Limiter) Enter(n Native, token uintptr, v *Visit) {
 
 // Leave ends the visit.
 func (v *Visit) Leave() {
-	if v.limiter != nil {
-		v.limiter.flights.leave(v.token)
+	if v.limiter == nil {
+		return
+	}
+	v.limiter.flights.leave(v.token)
+	if len(v.held) > 0 {
+		v.abandon()
 	}
 }
 
@@ -139,6 +150,10 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 			return err
 		}
 	}
+	if v.Pass && l.settles {
+		v.held = l.hold(c, &v.Decision, (*policy).waitsForAnswer)
+		v.Reservation = l.reserve(l.hold(c, &v.Decision, (*policy).reserves))
+	}
 	if err := l.answer(c, v); err != nil {
 		return err
 	}
@@ -161,7 +176,7 @@ func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
 // findLone finds the policy of decideLone.
 func (l *Limiter) findLone() {
 	if p := l.policies[0]; len(l.policies) == 1 && l.single != nil && p.key.op == opIP && p.hooks == nil &&
-		p.rateFunc == nil && len(p.quotas) == 1 && p.trial == nil && !l.listing() {
+		p.rateFunc == nil && len(p.quotas) == 1 && p.trial == nil && !l.settles && !l.listing() {
 		l.lone = p
 	}
 }
@@ -280,7 +295,7 @@ next:
 		a := Ask{Cell: Cell{b.space, k}, Rule: b.rule, Cost: cost, When: when, Soft: p.soft}
 		switch {
 		case b.ban:
-			a.strike()
+			a.strike(p.after.failures)
 		case b.shadow && !p.trial.takesPart(&k):
 			continue
 		}
@@ -308,7 +323,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	hopeless := slices.ContainsFunc(c.lacking, func(b *quota) bool { return !b.policy.soft })
 	switch {
 	case hopeless || len(c.asks) == 0:
-	case len(c.asks) == 1 && l.single != nil && !c.quotas[0].shadow:
+	case len(c.asks) == 1 && l.single != nil && !c.quotas[0].shadow && !l.settles:
 		if err := l.takeOne(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
 			return err
 		}

@@ -55,40 +55,45 @@ func (l *Limiter) policy(name string) (*policy, error) {
 	return nil, fmt.Errorf("stint: no policy %q in this limiter", name)
 }
 
+// Reserve is Allow for what will cost something else in the end, or that runs for
+// a while (InFlight): the Reservation settles it. It is nil where nothing was
+// charged, which its methods do not mind.
+func (l *Limiter) Reserve(ctx context.Context, policy string, key Key, cost int64) (d Decision, r *Reservation, err error) {
+	p, err := l.policy(policy)
+	if err != nil {
+		return d, nil, err
+	}
+	quotas, err := l.ready(ctx, p, &key, cost, &d)
+	if len(quotas) == 0 {
+		return d, nil, err
+	}
+	c := l.call(nil)
+	c.ask(p, quotas, key, cost, p.when)
+	if err = l.takeAll(ctx, c, &d); d.Allowed {
+		r = l.reserve(l.hold(c, &d, allPolicies))
+	}
+	l.release(c)
+	return d, r, err
+}
+
 func (l *Limiter) allow(ctx context.Context, policy string, key *Key, cost int64, d *Decision) error {
 	p, err := l.policy(policy)
 	if err != nil {
 		return err
+	}
+	if p.after.inFlight {
+		return fmt.Errorf("stint: policy %s: %w: it counts what runs, so its end has to be told: use Reserve", p.name, ErrUnsupported)
 	}
 	return l.decideKey(ctx, p, key, cost, p.when, d)
 }
 
 // decideKey decides by one policy. d is zero, and stays so where an error is
 // answered that is not the backend's.
-func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64, when When, d *Decision) (err error) {
-	if l.config.Disabled {
-		d.Allowed = true
-		return nil
-	}
-	if cost < 0 {
-		return fmt.Errorf("stint: policy %s: cost %d: a cost is 0 or more", p.name, cost)
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if l.listing() && l.listed(*key, d) {
-		return nil
-	}
-	quotas := p.quotas
-	if p.rateFunc != nil {
-		if quotas, err = p.ratesOutside(); err != nil {
-			return err
-		}
-	}
+func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64, when When, d *Decision) error {
+	quotas, err := l.ready(ctx, p, key, cost, d)
 	switch {
 	case len(quotas) == 0:
-		d.Allowed = true
-		return nil
+		return err
 	case len(quotas) == 1 && l.single != nil && !quotas[0].shadow:
 		return l.takeOne(quotas[0], key, cost, when, d)
 	}
@@ -97,6 +102,29 @@ func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64
 	err = l.takeAll(ctx, c, d)
 	l.release(c)
 	return err
+}
+
+// ready answers the quotas to ask. Where there are none, d is decided, or err says
+// why not.
+func (l *Limiter) ready(ctx context.Context, p *policy, key *Key, cost int64, d *Decision) (quotas []*quota, err error) {
+	if l.config.Disabled {
+		d.Allowed = true
+		return nil, nil
+	}
+	if cost < 0 {
+		return nil, fmt.Errorf("stint: policy %s: cost %d: a cost is 0 or more", p.name, cost)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if l.listing() && l.listed(*key, d) {
+		return nil, nil
+	}
+	if quotas = p.quotas; p.rateFunc != nil {
+		quotas, err = p.ratesOutside()
+	}
+	d.Allowed = err == nil && len(quotas) == 0
+	return quotas, err
 }
 
 // ratesOutside are the rates of a function that is asked without a request.

@@ -41,6 +41,18 @@ type Policy struct {
 	// then waits until it has been quiet for a while, but never longer than one
 	// that was full at its last request.
 	CountDenied bool
+	// Reserve charges the cost as an estimate: the handler finds a Reservation in
+	// the framework's context and settles what the request really cost.
+	Reserve bool
+	// CountIf gives the charge back after the response, unless it answers true for
+	// its status: only failed logins count with OnStatus(401). The request is
+	// charged before the handler all the same, so that a burst of them can not slip
+	// through. A client that hangs up gets nothing back. The Request still is that
+	// of the response; its body may have been read.
+	CountIf func(r Request, status int) bool
+	// ResetIf forgets after the response what the identity has consumed under this
+	// policy, its ban included, where it answers true: as after a login.
+	ResetIf func(r Request, status int) bool
 	// Candidate is tried beside the policy's own rates, without a say; nil is none.
 	Candidate *Candidate
 	// Ban refuses who was refused too often, for a while; nil bans nobody. Such a
@@ -103,6 +115,7 @@ type policy struct {
 	failing  FailureMode
 	ban      *quota // nil without one
 	trial    *trial // nil without one
+	after    after
 	outage   outage
 	methods  []string
 	except   []string
