@@ -97,7 +97,7 @@ func (v *Visit) Finish(n Native, status int) {
 	}
 	ctx := n.Context()
 	if err := errors.Join(s.settle(ctx, l), l.reset(context.WithoutCancel(ctx), cells)); err != nil {
-		l.complain.about(fmt.Errorf("settling: %w", err))
+		l.failed("", fmt.Errorf("settling: %w", err))
 	}
 }
 
@@ -117,7 +117,7 @@ func (l *Limiter) outcome(n Native, status int, list []held) (counts, resets []*
 		counted, err := ask(p.after.countIf)
 		reset, err2 := ask(p.after.resetIf)
 		if err = errors.Join(err, err2); err != nil {
-			l.complain.about(fmt.Errorf("policy %s: %w", p.name, err))
+			l.failed(p.name, err)
 		}
 		if counted || err != nil {
 			counts = append(counts, p)
@@ -141,7 +141,7 @@ func (v *Visit) abandon() {
 	}
 	v.held = nil
 	if err := s.settle(background, v.limiter); err != nil {
-		v.limiter.complain.about(fmt.Errorf("settling: %w", err))
+		v.limiter.failed("", fmt.Errorf("settling: %w", err))
 	}
 }
 

@@ -38,14 +38,14 @@ func (a *Ask) strike(failures bool) {
 	}
 }
 
-// judged is the judgement of the quota as it is told. A ban that was charged and
-// was OK before has been struck: where that began a ban, its end is what the
-// client has to wait for.
-func (q *quota) judged(j Judgement) Judgement {
-	if q.ban && j.OK && j.NextAfter > 0 {
-		j.OK, j.RetryAfter = false, j.NextAfter
+// judged fills in the judgement of the entry's quota. A ban that was charged and
+// was OK before has been struck: where that began a ban, its end is what the client
+// has to wait for.
+func (e *entry) judged(j Judgement) {
+	e.Judgement = j
+	if e.b.ban && j.OK && j.NextAfter > 0 {
+		e.OK, e.RetryAfter, e.began = false, j.NextAfter, true
 	}
-	return j
 }
 
 // Ban refuses the key under the policy for d, from now on: by hand, in place of a
@@ -67,6 +67,11 @@ func (l *Limiter) Ban(ctx context.Context, policy string, key Key, d time.Durati
 	err = settle(l.backend)
 	if f := l.fallback(); f != nil {
 		err = errors.Join(err, settle(f))
+	}
+	if err == nil {
+		e := l.about(EventBanned, q.policy, key)
+		e.Entry = Entry{Policy: policy, Ban: true, RetryAfter: d}
+		l.tell(e)
 	}
 	return err
 }

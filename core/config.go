@@ -81,6 +81,8 @@ type Config struct {
 	// Disabled admits everything and counts nothing: the switch for tests and
 	// emergencies.
 	Disabled bool
+	// Observer is told what the Limiter does; nil costs nothing. See NewLogObserver.
+	Observer Observer
 	// Logger gets what went wrong, never a raw key; nil is slog.Default().
 	Logger *slog.Logger
 
@@ -111,6 +113,9 @@ func New(c Config) (*Limiter, error) {
 	}
 	if c.Fallback != nil && isNil(c.Fallback) {
 		bad("fallback: a nil %T; leave Fallback out for what the backend brings along", c.Fallback)
+	}
+	if c.Observer != nil && isNil(c.Observer) {
+		bad("observer: a nil %T; leave Observer out", c.Observer)
 	}
 	if c.Instances < 0 {
 		bad("%d instances: write how many processes share the backend, or 0 for 1", c.Instances)

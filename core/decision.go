@@ -83,6 +83,7 @@ type entry struct {
 	b        *quota
 	soft     bool
 	fallback bool // decided by it
+	began    bool // of a ban: with this refusal
 	err      error
 }
 

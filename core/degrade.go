@@ -81,7 +81,8 @@ func (m *coping) sort() {
 	for i := range m.asks {
 		v, q := &m.out[i], m.quotas[i]
 		e := &m.entries[i]
-		*e = entry{Judgement: q.judged(v.Judgement), b: q, soft: m.asks[i].Soft, err: v.Err}
+		*e = entry{b: q, soft: m.asks[i].Soft, err: v.Err}
+		e.judged(v.Judgement)
 		if v.Err == nil {
 			m.refused = m.refused || !v.OK && !e.soft
 			continue
@@ -109,10 +110,15 @@ func (m *coping) modeOf(q *quota, err error) FailureMode {
 }
 
 func (m *coping) log(p *policy, mode FailureMode, err error) {
-	if isDown(err) && m.limiter.single == nil {
-		p.outage.failed(m.limiter.complain.to(), p, mode, err)
-	} else {
-		m.limiter.complain.about(fmt.Errorf("policy %s: %w", p.name, err))
+	l := m.limiter
+	if !isDown(err) || l.single != nil {
+		l.failed(p.name, err)
+		return
+	}
+	begins := p.outage.failed(l.complain.to(), p, mode, err)
+	l.tell(Event{Kind: EventFailed, Policy: p.name, Err: err})
+	if begins {
+		l.tell(Event{Kind: EventMode, Policy: p.name, Mode: mode, Degraded: true, Err: err})
 	}
 }
 
@@ -143,7 +149,8 @@ func (m *coping) decideLocally() {
 			m.close(e, errors.Join(e.err, fmt.Errorf("fallback: %w", err)))
 			continue
 		}
-		e.Judgement, e.fallback = e.b.judged(o.out[k].Judgement), true
+		e.judged(o.out[k].Judgement)
+		e.fallback = true
 		m.refused = m.refused || !e.OK && !e.soft
 	}
 }

@@ -17,7 +17,7 @@ var errHook = errors.New("hook failed")
 func (l *Limiter) fail(n Native, v *Visit, err error) {
 	v.Pass, v.Response = false, failure(statusOf(err))
 	if !v.Decision.closed {
-		l.complain.about(err)
+		l.failed("", err)
 		v.Decision = Decision{}
 	} else if w, ok := n.(DecisionWriter); ok {
 		w.WriteDecision(v.Decision)

@@ -149,6 +149,7 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 			l.release(c)
 			return err
 		}
+		l.observe(c, &v.Decision)
 	}
 	if v.Pass && l.settles {
 		v.held = l.hold(c, &v.Decision, (*policy).waitsForAnswer)
@@ -176,7 +177,7 @@ func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
 // findLone finds the policy of decideLone.
 func (l *Limiter) findLone() {
 	if p := l.policies[0]; len(l.policies) == 1 && l.single != nil && p.key.op == opIP && p.hooks == nil &&
-		p.rateFunc == nil && len(p.quotas) == 1 && p.trial == nil && !l.settles && !l.listing() {
+		p.rateFunc == nil && len(p.quotas) == 1 && p.trial == nil && !l.settles && !l.listing() && l.config.Observer == nil {
 		l.lone = p
 	}
 }
@@ -323,7 +324,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	hopeless := slices.ContainsFunc(c.lacking, func(b *quota) bool { return !b.policy.soft })
 	switch {
 	case hopeless || len(c.asks) == 0:
-	case len(c.asks) == 1 && l.single != nil && !c.quotas[0].shadow && !l.settles:
+	case len(c.asks) == 1 && l.single != nil && !c.quotas[0].shadow && !l.settles && l.config.Observer == nil:
 		if err := l.takeOne(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
 			return err
 		}
@@ -373,7 +374,7 @@ func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error)
 	shadows := c.hideShadows(enforced)
 	switch {
 	case enforced == 0 && err != nil: // nobody's door depends on it
-		l.complain.about(err)
+		l.failed("", err)
 		d.finish(l)
 		return nil
 	case err != nil:
@@ -392,9 +393,11 @@ func (l *Limiter) takeAll(ctx context.Context, c *call, d *Decision) (err error)
 func (l *Limiter) conclude(c *call, d *Decision) {
 	d.more = make([]entry, 0, max(0, len(c.asks)-1)+len(c.lacking))
 	for i := range c.out {
-		d.add(entry{Judgement: c.quotas[i].judged(c.out[i].Judgement), b: c.quotas[i], soft: c.asks[i].Soft})
-		if p := c.quotas[i].policy; p.outage.on.Load() {
-			p.outage.calm(l.complain.to(), p)
+		e := entry{b: c.quotas[i], soft: c.asks[i].Soft}
+		e.judged(c.out[i].Judgement)
+		d.add(e)
+		if p := c.quotas[i].policy; p.outage.on.Load() && p.outage.calm(l.complain.to(), p) {
+			l.tell(Event{Kind: EventMode, Policy: p.name, Mode: p.failing})
 		}
 	}
 	d.finish(l)

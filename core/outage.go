@@ -22,11 +22,11 @@ type outage struct {
 // Where one of several servers is down, failures and decisions alternate.
 const calmAfter = 10 * time.Second
 
-// failed notes that the backend could not decide.
-func (o *outage) failed(log *slog.Logger, p *policy, mode FailureMode, err error) {
+// failed notes that the backend could not decide, and reports whether that is new.
+func (o *outage) failed(log *slog.Logger, p *policy, mode FailureMode, err error) (begins bool) {
 	now := time.Now()
 	o.mu.Lock()
-	begins := !o.on.Load()
+	begins = !o.on.Load()
 	if begins {
 		o.since, o.told, o.failures = now, now, 0
 		o.on.Store(true)
@@ -45,13 +45,14 @@ func (o *outage) failed(log *slog.Logger, p *policy, mode FailureMode, err error
 	case goesOn:
 		log.Warn("backend down: policy still degraded", append(args, "failures", failures, "for", lasts)...)
 	}
+	return begins
 }
 
-// calm notes that the backend has decided.
-func (o *outage) calm(log *slog.Logger, p *policy) {
+// calm notes that the backend has decided, and reports whether that ends an outage.
+func (o *outage) calm(log *slog.Logger, p *policy) (over bool) {
 	now := time.Now()
 	o.mu.Lock()
-	over := o.on.Load() && now.Sub(o.last) >= calmAfter
+	over = o.on.Load() && now.Sub(o.last) >= calmAfter
 	failures, lasted := o.failures, o.last.Sub(o.since)
 	if over {
 		o.on.Store(false)
@@ -60,4 +61,5 @@ func (o *outage) calm(log *slog.Logger, p *policy) {
 	if over {
 		log.Warn("backend back: policy no longer degraded", "policy", p.name, "failures", failures, "for", lasted)
 	}
+	return over
 }

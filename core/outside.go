@@ -69,7 +69,9 @@ func (l *Limiter) Reserve(ctx context.Context, policy string, key Key, cost int6
 	}
 	c := l.call(nil)
 	c.ask(p, quotas, key, cost, p.when)
-	if err = l.takeAll(ctx, c, &d); d.Allowed {
+	err = l.takeAll(ctx, c, &d)
+	l.observe(c, &d)
+	if d.Allowed {
 		r = l.reserve(l.hold(c, &d, allPolicies))
 	}
 	l.release(c)
@@ -94,12 +96,13 @@ func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64
 	switch {
 	case len(quotas) == 0:
 		return err
-	case len(quotas) == 1 && l.single != nil && !quotas[0].shadow:
+	case len(quotas) == 1 && l.single != nil && !quotas[0].shadow && l.config.Observer == nil:
 		return l.takeOne(quotas[0], key, cost, when, d)
 	}
 	c := l.call(nil)
 	c.ask(p, quotas, *key, cost, when)
 	err = l.takeAll(ctx, c, d)
+	l.observe(c, d)
 	l.release(c)
 	return err
 }
@@ -164,6 +167,7 @@ func (l *Limiter) ask(n Native, peek bool) (d Decision, err error) {
 	if err = l.decide(n.Context(), c, &d); err != nil && !d.closed {
 		d = Decision{}
 	}
+	l.observe(c, &d)
 	l.release(c)
 	return d, err
 }

@@ -123,6 +123,20 @@ func (s settlement) settle(ctx context.Context, l *Limiter) (err error) {
 		if err == nil {
 			err = e
 		}
+		if e == nil && l.config.Observer != nil {
+			p.tell(l)
+		}
 	}
 	return err
+}
+
+func (p *settleCall) tell(l *Limiter) {
+	for i, a := range p.asks {
+		if _, strike := a.Rule.(*banRule); strike {
+			continue
+		}
+		e := Event{Kind: EventSettled, Policy: a.Cell.Space.policy, Units: p.deltas[i],
+			key: a.Cell.Key, naming: a.Cell.Space.naming}
+		l.tell(e)
+	}
 }

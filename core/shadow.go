@@ -136,7 +136,7 @@ func (c *call) hideShadows(enforced int) (shadows call) {
 // changes nothing, and what somebody could not decide is not compared.
 func (l *Limiter) compare(c *call, d *Decision, shadows call) {
 	for len(shadows.quotas) > 0 {
-		p, n := shadows.quotas[0].policy, 0
+		p, n, key := shadows.quotas[0].policy, 0, shadows.asks[0].Cell.Key
 		would, enforced, known := true, true, shadows.asks[0].When != Never
 		for ; n < len(shadows.quotas) && shadows.quotas[n].policy == p; n++ {
 			would, known = would && shadows.out[n].OK, known && shadows.out[n].Err == nil
@@ -150,6 +150,11 @@ func (l *Limiter) compare(c *call, d *Decision, shadows call) {
 		}
 		if known {
 			p.trial.count(enforced, would)
+		}
+		if known && enforced != would && l.config.Observer != nil {
+			e := l.about(EventDisagreed, p, key)
+			e.Allowed = would
+			l.tell(e)
 		}
 	}
 }

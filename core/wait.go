@@ -133,6 +133,6 @@ func (w *Waiter) giveBack(ctx context.Context, t turn) {
 	err := w.limiter.backend.Settle(context.WithoutCancel(ctx), w.limiter.at(),
 		[]Ask{t.ask}, []Receipt{ifLatest(t.receipt)}, []int64{-t.ask.Cost})
 	if err != nil {
-		w.limiter.complain.about(fmt.Errorf("policy %s: giving back a turn: %w", w.policy.name, err))
+		w.limiter.failed(w.policy.name, fmt.Errorf("giving back a turn: %w", err))
 	}
 }
