@@ -49,15 +49,15 @@ func (k EventKind) String() string {
 // An Event is something that has happened. It keeps nothing of a request's memory
 // but its key, which is read by Identity: call that before Observe returns.
 type Event struct {
-	Kind     EventKind
-	Policy   string
-	Decision Decision
-	Entry    Entry
-	Units    int64
-	Allowed  bool
-	Degraded bool
-	Mode     FailureMode
-	Err      error
+	Kind     EventKind   // what has happened: it says which of the others are set
+	Policy   string      // the policy's name
+	Decision Decision    // of EventDecided
+	Entry    Entry       // of EventRefused and EventBanned
+	Units    int64       // of EventSettled
+	Allowed  bool        // of EventDisagreed: what the shadow would have said
+	Degraded bool        // of EventMode: the policy decides without its backend from now on
+	Mode     FailureMode // of EventMode
+	Err      error       // of EventFailed and EventMode
 
 	key    Key
 	naming *Naming
