@@ -151,12 +151,12 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 		}
 		l.observe(c, &v.Decision)
 	}
+	if err := l.answer(c, v); err != nil {
+		return err
+	}
 	if v.Pass && l.settles {
 		v.held = l.hold(c, &v.Decision, (*policy).waitsForAnswer)
 		v.Reservation = l.reserve(l.hold(c, &v.Decision, (*policy).reserves))
-	}
-	if err := l.answer(c, v); err != nil {
-		return err
 	}
 	l.release(c)
 	return nil

@@ -18,8 +18,12 @@ import (
 // New is the middleware that lets a request pass where l admits it, for an
 // application, a group or a route. Where l is met twice in one request, it
 // decides once. With Pre it runs before routing and knows no routes.
+//
+// Where a policy waits for the status of the response (CountIf, ResetIf), an error
+// of the handler goes to Echo's error handler from here, as from Echo's own
+// Logger, and no further.
 func New(l *core.Limiter) echo.MiddlewareFunc {
-	keep := l.KeepsDecision()
+	keep, settles := l.KeepsDecision(), l.Settles()
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			h := c.Response().Header() // its address is the request's: middleware may wrap c, not the map
@@ -37,7 +41,18 @@ func New(l *core.Limiter) echo.MiddlewareFunc {
 			if keep && !v.Again {
 				c.Set(decisionKey, v.Decision)
 			}
-			return next(c)
+			if v.Reservation != nil {
+				c.Set(reservationKey, v.Reservation)
+			}
+			err := next(c)
+			if settles {
+				if err != nil { // only the error handler knows the status
+					c.Error(err)
+				}
+				v.Finish(&native{c}, c.Response().Status)
+				return nil
+			}
+			return err
 		}
 	}
 }
@@ -58,6 +73,16 @@ func Decision(c echo.Context) (core.Decision, bool) {
 }
 
 const decisionKey = "github.com/stint-go/stint: decision"
+
+// Reservation is what the limiter closest to the handler charged as an estimate,
+// where its policies reserve. It is nil where nothing was charged, which its
+// methods do not mind.
+func Reservation(c echo.Context) *core.Reservation {
+	r, _ := c.Get(reservationKey).(*core.Reservation)
+	return r
+}
+
+const reservationKey = "github.com/stint-go/stint: reservation"
 
 // Context is the way back for hooks: Echo's own context of the request, as the
 // middleware got it. A hook that answers through it says so with

@@ -19,8 +19,14 @@ import (
 // application, a group or a route. Mount it on routes where policies look at the
 // route: Use and groups run before Fiber knows it. Where l is met twice in one
 // request, it decides once.
+//
+// Where a policy waits for the status of the response (CountIf, ResetIf), an error
+// of the handler goes to the application's error handler from here, as from
+// Fiber's own logger, and no further. Fiber does not tell that a client has hung
+// up, so such a request is settled like any other; and the body of a streamed
+// response is written after that.
 func New(l *core.Limiter) fiber.Handler {
-	keep := l.KeepsDecision()
+	keep, settles := l.KeepsDecision(), l.Settles()
 	return func(c *fiber.Ctx) error {
 		var v core.Visit
 		defer v.Leave()
@@ -32,7 +38,18 @@ func New(l *core.Limiter) fiber.Handler {
 		if keep && !v.Again {
 			c.Locals(decisionKey{}, v.Decision)
 		}
-		return c.Next() // so that Leave comes after the handler
+		if v.Reservation != nil {
+			c.Locals(reservationKey{}, v.Reservation)
+		}
+		err := c.Next() // so that Leave comes after the handler
+		if settles {
+			if err != nil && c.App().ErrorHandler(c, err) != nil { // only it knows the status
+				c.Status(fiber.StatusInternalServerError)
+			}
+			v.Finish(native{c}, c.Response().StatusCode())
+			return nil
+		}
+		return err
 	}
 }
 
@@ -65,6 +82,16 @@ func Decision(c *fiber.Ctx) (core.Decision, bool) {
 }
 
 type decisionKey struct{}
+
+// Reservation is what the limiter closest to the handler charged as an estimate,
+// where its policies reserve. It is nil where nothing was charged, which its
+// methods do not mind.
+func Reservation(c *fiber.Ctx) *core.Reservation {
+	r, _ := c.Locals(reservationKey{}).(*core.Reservation)
+	return r
+}
+
+type reservationKey struct{}
 
 // Context is the way back for hooks: Fiber's own context of the request. A hook
 // that answers through it says so with Response.Written. It is nil for the

@@ -18,7 +18,7 @@ import (
 // New is the middleware that lets a request pass where l admits it, for an
 // engine, a group or a route. Where l is met twice in one request, it decides once.
 func New(l *core.Limiter) gin.HandlerFunc {
-	keep := l.KeepsDecision()
+	keep, settles := l.KeepsDecision(), l.Settles()
 	return func(c *gin.Context) {
 		var v core.Visit
 		defer v.Leave()
@@ -31,7 +31,13 @@ func New(l *core.Limiter) gin.HandlerFunc {
 		if keep && !v.Again {
 			c.Set(decisionKey{}, v.Decision)
 		}
+		if v.Reservation != nil {
+			c.Set(reservationKey{}, v.Reservation)
+		}
 		c.Next() // so that Leave comes after the handler
+		if settles {
+			v.Finish(native{c}, c.Writer.Status())
+		}
 	}
 }
 
@@ -52,6 +58,17 @@ func Decision(c *gin.Context) (core.Decision, bool) {
 }
 
 type decisionKey struct{}
+
+// Reservation is what the limiter closest to the handler charged as an estimate,
+// where its policies reserve. It is nil where nothing was charged, which its
+// methods do not mind.
+func Reservation(c *gin.Context) *core.Reservation {
+	v, _ := c.Get(reservationKey{})
+	r, _ := v.(*core.Reservation)
+	return r
+}
+
+type reservationKey struct{}
 
 // Context is the way back for hooks: Gin's own context of the request. A hook
 // that answers through it says so with Response.Written. It is nil for the

@@ -22,7 +22,7 @@ import (
 // is it known. Where l is met twice in one request, it decides once; but what has
 // header fields of its own, as http.TimeoutHandler has, makes it two requests.
 func New(l *core.Limiter) func(http.Handler) http.Handler {
-	keep := l.KeepsDecision()
+	keep, settles := l.KeepsDecision(), l.Settles()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var v core.Visit
@@ -40,7 +40,16 @@ func New(l *core.Limiter) func(http.Handler) http.Handler {
 			if keep && !v.Again {
 				r = r.WithContext(context.WithValue(r.Context(), decisionKey{}, v.Decision))
 			}
-			next.ServeHTTP(w, r)
+			if v.Reservation != nil {
+				r = r.WithContext(context.WithValue(r.Context(), reservationKey{}, v.Reservation))
+			}
+			if !settles {
+				next.ServeHTTP(w, r)
+				return
+			}
+			recorded := &recorder{ResponseWriter: w}
+			next.ServeHTTP(recorded, r)
+			v.Finish(&native{w, r}, recorded.sent())
 		})
 	}
 }
@@ -61,6 +70,16 @@ func Decision(r *http.Request) (core.Decision, bool) {
 }
 
 type decisionKey struct{}
+
+// Reservation is what the limiter closest to the handler charged as an estimate,
+// where its policies reserve. It is nil where nothing was charged, which its
+// methods do not mind.
+func Reservation(r *http.Request) *core.Reservation {
+	reservation, _ := r.Context().Value(reservationKey{}).(*core.Reservation)
+	return reservation
+}
+
+type reservationKey struct{}
 
 // Context is the way back for hooks: what net/http handed to the middleware. A
 // hook that answers through w says so with Response.Written. Both are nil for
