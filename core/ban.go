@@ -161,12 +161,6 @@ func (r *banRule) Until(s State) (end int64) {
 	return end
 }
 
-// Program implements Programmed.
-func (r *banRule) Program() Program {
-	return Program{Strategy: banName, Limit: r.after, Window: r.within,
-		First: r.first, Longest: r.longest, Forgive: r.forgive}
-}
-
 // banByHand sets a ban of the given length, whatever there was before; those in a
 // row stay as many as they were. It is settled, never asked, and has no Program.
 type banByHand struct {

@@ -12,9 +12,6 @@ type Program struct {
 	Burst         int64 // units; GCRA only, 0 where Limit is
 	Precision     int64 // microseconds; BucketedWindow only
 	Counters      int   // how many sub-windows are summed; BucketedWindow only
-	First         int64 // microseconds of the first ban, of the longest, and until
-	Longest       int64 // bans are forgiven; the rule of a Ban only, whose Limit is
-	Forgive       int64 // After and whose Window is Within
 }
 
 // A Programmed rule has a Program. All rules of this package's strategies are

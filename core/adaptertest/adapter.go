@@ -107,11 +107,16 @@ type Exchange interface {
 	Request() core.Native
 	// Decision is the adapter's Decision.
 	Decision() (core.Decision, bool)
+	// Reservation is the adapter's Reservation.
+	Reservation() *core.Reservation
 	// Body is the whole body, byte for byte as it came, read in the usual way
 	// of the framework's handlers.
 	Body() ([]byte, error)
 	// Text answers with a text as "text/plain; charset=utf-8".
 	Text(status int, text string)
+	// Fail ends the request with a status by the framework's own way of failing:
+	// an error that its error handler answers, or an aborted chain.
+	Fail(status int)
 	// Stream answers 200 with chunks of the same type; each is on its way to
 	// the client before the next is asked for.
 	Stream(chunks iter.Seq[string])

@@ -6,7 +6,7 @@ import (
 )
 
 // table is what an adapter does, row by row.
-var table = slices.Concat(decisionRows, mountingRows, routingRows, keyRows, bodyRows, hookRows, failureRows, connectionRows)
+var table = slices.Concat(decisionRows, mountingRows, routingRows, keyRows, bodyRows, hookRows, failureRows, afterRows, connectionRows)
 
 // attacks are the rows that repel an attack, by the attack's name.
 var attacks = func() map[string][]row {

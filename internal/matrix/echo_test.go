@@ -53,7 +53,8 @@ func serveEchoOn(e *echo.Echo, tb testing.TB, l net.Listener, app adaptertest.Ap
 		for _, r := range g.Routes {
 			h := func(c echo.Context) error {
 				r.Handler(echoExchange{c})
-				return nil
+				err, _ := c.Get(failure).(error)
+				return err
 			}
 			group.Add(r.Method, adaptertest.ColonTemplate(r.Path), h, echoLayers(r.Layers)...)
 		}
@@ -83,10 +84,15 @@ func echoLayers(layers []adaptertest.Layer) (chain []echo.MiddlewareFunc) {
 	return chain
 }
 
+// failure is where a handler leaves the error that it returns.
+const failure = "failure"
+
 type echoExchange struct{ c echo.Context }
 
 func (x echoExchange) Request() core.Native            { return echolimit.Request(x.c) }
 func (x echoExchange) Decision() (core.Decision, bool) { return echolimit.Decision(x.c) }
+func (x echoExchange) Reservation() *core.Reservation  { return echolimit.Reservation(x.c) }
+func (x echoExchange) Fail(status int)                 { x.c.Set(failure, echo.NewHTTPError(status)) }
 func (x echoExchange) Body() ([]byte, error)           { return io.ReadAll(x.c.Request().Body) }
 func (x echoExchange) Stream(chunks iter.Seq[string])  { stream(x.c.Response(), chunks) }
 

@@ -75,7 +75,8 @@ func serveFiberWith(c fiber.Config, tb testing.TB, l net.Listener, app adapterte
 		for _, r := range g.Routes {
 			h := func(c *fiber.Ctx) error {
 				r.Handler(fiberExchange{c})
-				return nil
+				err, _ := c.Locals(failure).(error)
+				return err
 			}
 			chain := append(fiberLayers(r.Layers), h)
 			if path := adaptertest.ColonTemplate(r.Path); r.Method == fiber.MethodGet {
@@ -121,6 +122,8 @@ type fiberExchange struct{ c *fiber.Ctx }
 
 func (x fiberExchange) Request() core.Native            { return fiberlimit.Request(x.c) }
 func (x fiberExchange) Decision() (core.Decision, bool) { return fiberlimit.Decision(x.c) }
+func (x fiberExchange) Reservation() *core.Reservation  { return fiberlimit.Reservation(x.c) }
+func (x fiberExchange) Fail(status int)                 { x.c.Locals(failure, fiber.NewError(status)) }
 func (x fiberExchange) Body() ([]byte, error)           { return x.c.Request().Body(), nil } // c.Body would decompress it
 
 func (x fiberExchange) Text(status int, text string) {

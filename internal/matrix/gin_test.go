@@ -89,6 +89,8 @@ type ginExchange struct{ c *gin.Context }
 
 func (x ginExchange) Request() core.Native            { return ginlimit.Request(x.c) }
 func (x ginExchange) Decision() (core.Decision, bool) { return ginlimit.Decision(x.c) }
+func (x ginExchange) Reservation() *core.Reservation  { return ginlimit.Reservation(x.c) }
+func (x ginExchange) Fail(status int)                 { x.c.AbortWithStatus(status) }
 func (x ginExchange) Body() ([]byte, error)           { return x.c.GetRawData() }
 func (x ginExchange) Text(status int, text string)    { x.c.String(status, "%s", text) }
 func (x ginExchange) Stream(chunks iter.Seq[string])  { stream(x.c.Writer, chunks) }

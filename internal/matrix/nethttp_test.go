@@ -103,6 +103,8 @@ type httpExchange struct {
 
 func (x httpExchange) Request() core.Native            { return httplimit.Request(x.r) }
 func (x httpExchange) Decision() (core.Decision, bool) { return httplimit.Decision(x.r) }
+func (x httpExchange) Reservation() *core.Reservation  { return httplimit.Reservation(x.r) }
+func (x httpExchange) Fail(status int)                 { http.Error(x.w, http.StatusText(status), status) }
 func (x httpExchange) Body() ([]byte, error)           { return io.ReadAll(x.r.Body) }
 
 func (x httpExchange) Text(status int, text string) {
