@@ -29,9 +29,12 @@ func (l *Limiter) Gate(policy, name string) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.after.inFlight {
+		return nil, errInFlight(p)
+	}
 	g := &Gate{limiter: l, policy: p, name: name}
 	a, ok := l.single.(Admitter)
-	if ok && !l.config.Disabled && l.config.Now == nil && len(p.quotas) == 1 && p.when == OnAdmit && !p.soft {
+	if ok && !l.config.Disabled && l.config.Now == nil && l.isPlain(p.quotas) && p.when == OnAdmit && !p.soft {
 		key := NewKey(name, "")
 		g.short, g.seeds, g.part = a, l.seeds, key.printPart(l.seeds)
 		g.space, g.rule = p.quotas[0].space, p.quotas[0].rule

@@ -177,7 +177,7 @@ func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
 // findLone finds the policy of decideLone.
 func (l *Limiter) findLone() {
 	if p := l.policies[0]; len(l.policies) == 1 && l.single != nil && p.key.op == opIP && p.hooks == nil &&
-		p.rateFunc == nil && len(p.quotas) == 1 && p.trial == nil && !l.settles && !l.listing() && l.config.Observer == nil {
+		p.rateFunc == nil && l.isPlain(p.quotas) && !l.settles {
 		l.lone = p
 	}
 }
@@ -324,7 +324,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	hopeless := slices.ContainsFunc(c.lacking, func(b *quota) bool { return !b.policy.soft })
 	switch {
 	case hopeless || len(c.asks) == 0:
-	case len(c.asks) == 1 && l.single != nil && !c.quotas[0].shadow && !l.settles && l.config.Observer == nil:
+	case len(c.asks) == 1 && l.single != nil && !l.settles && l.isPlain(c.quotas):
 		if err := l.takeOne(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
 			return err
 		}

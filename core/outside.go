@@ -84,7 +84,7 @@ func (l *Limiter) allow(ctx context.Context, policy string, key *Key, cost int64
 		return err
 	}
 	if p.after.inFlight {
-		return fmt.Errorf("stint: policy %s: %w: it counts what runs, so its end has to be told: use Reserve", p.name, ErrUnsupported)
+		return errInFlight(p)
 	}
 	return l.decideKey(ctx, p, key, cost, p.when, d)
 }
@@ -96,7 +96,7 @@ func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64
 	switch {
 	case len(quotas) == 0:
 		return err
-	case len(quotas) == 1 && l.single != nil && !quotas[0].shadow && l.config.Observer == nil:
+	case l.single != nil && l.isPlain(quotas):
 		return l.takeOne(quotas[0], key, cost, when, d)
 	}
 	c := l.call(nil)
@@ -128,6 +128,16 @@ func (l *Limiter) ready(ctx context.Context, p *policy, key *Key, cost int64, d 
 	}
 	d.Allowed = err == nil && len(quotas) == 0
 	return quotas, err
+}
+
+// isPlain reports whether these quotas, of one policy, need nothing but a decision.
+func (l *Limiter) isPlain(quotas []*quota) bool {
+	return len(quotas) == 1 && !quotas[0].shadow && l.config.Observer == nil && !l.listing()
+}
+
+// errInFlight is for those who would never tell the end of what they begin.
+func errInFlight(p *policy) error {
+	return fmt.Errorf("stint: policy %s: %w: it counts what runs, so its end has to be told: use Reserve", p.name, ErrUnsupported)
 }
 
 // ratesOutside are the rates of a function that is asked without a request.
