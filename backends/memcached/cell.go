@@ -95,41 +95,41 @@ func (c *cell) counter(number int64) string {
 	return string(strconv.AppendInt(append(b, mark), number, 10))
 }
 
-// keys are those of the items that say all about the cell.
-func (c *cell) keys() []string {
+// keys are those of the items that say all about the cell at an instant; of
+// counters the last one first.
+func (c *cell) keys(now int64) []string {
 	if c.count == 0 {
 		return []string{c.name}
 	}
-	keys := make([]string, c.count)
+	c.number = c.layout.number(now, c.phase)
+	keys := make([]string, c.ahead+c.count)
 	for i := range keys {
-		keys[i] = c.counter(c.number - int64(i))
+		keys[i] = c.counter(c.number + int64(c.ahead-i))
 	}
 	return keys
 }
 
-// read takes the state from the items. units, if not nil, are of the counters.
+// read takes the state from the items that were found at keys.
 func (c *cell) read(keys []string, items map[string]*memcache.Item) {
 	if c.count == 0 {
 		c.item = items[c.name]
 		c.state, c.err = parseState(c.Rule, c.item)
 		return
 	}
-	c.state = make(core.State, 1+c.count)
-	c.state[0] = c.end(c.number, c.phase)
+	units := make([]int64, len(keys))
 	for i, key := range keys {
-		item := items[key]
-		if item == nil {
-			continue
-		}
-		// decr leaves spaces where a number has become shorter.
-		n, err := strconv.ParseUint(string(bytes.TrimRight(item.Value, " ")), 10, 64)
-		if err != nil || n > maxWord {
-			c.err = foreign(key)
+		if units[i], c.err = parseCount(items[key]); c.err != nil {
 			return
 		}
-		c.state[1+i] = int64(n)
 	}
-	c.empty(c.state)
+	first := 0 // that was charged, or the current one
+	for first < c.ahead && units[first] == 0 {
+		first++
+	}
+	c.number += int64(c.ahead - first)
+	c.state = make(core.State, 1+c.count)
+	copy(c.state[1:], units[first:])
+	c.state = c.with(c.state[1])
 }
 
 // with is the state where the current counter holds that many units.

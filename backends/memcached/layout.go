@@ -14,7 +14,8 @@ import (
 // layout is a cell that is one item with the whole state.
 type layout struct {
 	length int64 // of a sub-window, in microseconds
-	count  int   // of the counters that a decision looks at
+	count  int   // of the counters that make a state
+	ahead  int   // how many later ones are looked at as well
 }
 
 // maxCounters is how many counters a decision reads at most. A cell of more is
@@ -40,9 +41,9 @@ func layoutOfShape(shape string, window int64) (y layout) {
 	align := rest
 	switch kind {
 	case "fixed":
-		y = layout{window, 1}
+		y = layout{length: window, count: 1}
 	case "sliding":
-		y = layout{window, 2}
+		y = layout{length: window, count: 2}
 	case "bucket", "bucketi":
 		var p string
 		p, align, _ = strings.Cut(rest, "-")
@@ -50,7 +51,7 @@ func layoutOfShape(shape string, window int64) (y layout) {
 		if err != nil || n <= 0 || window%n != 0 || window/n >= maxCounters {
 			return layout{}
 		}
-		y = layout{n, int(window / n)}
+		y = layout{length: n, count: int(window / n)}
 		if kind == "bucket" {
 			y.count++
 		}
@@ -58,8 +59,20 @@ func layoutOfShape(shape string, window int64) (y layout) {
 	if align != core.Staggered.String() && align != core.Clock.String() {
 		return layout{} // first-hit windows have no numbers
 	}
+	if y.count > 1 {
+		y.ahead = min(1+int(skew/y.length), maxAhead)
+	}
 	return y
 }
+
+// Where what others charged in earlier sub-windows counts, so does what they
+// charged in a later one: theirs is the clock that is ahead, and the cell's clock
+// never goes back. Sub-windows are looked at that far ahead, but for the last of
+// very short ones.
+const (
+	skew     = 5e6 // microseconds
+	maxAhead = 8
+)
 
 // number is that of the sub-window which now lies in.
 func (y layout) number(now, phase int64) int64 {

@@ -29,11 +29,7 @@ func (k *call) look(cells ...*cell) {
 	ends := make([]int, len(cells)) // of the keys of each cell
 	for i, c := range cells {
 		if c.err == nil {
-			c.number = 0
-			if c.count > 0 {
-				c.number = c.layout.number(k.now, c.phase)
-			}
-			all = append(all, c.keys()...)
+			all = append(all, c.keys(k.now)...)
 		}
 		ends[i] = len(all)
 	}

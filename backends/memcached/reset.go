@@ -52,7 +52,7 @@ func appendItems(keys []string, c *core.Cell, now int64) []string {
 	}
 	own := cell{name: name, layout: y}
 	current := y.number(now, c.Phase(digest.Hash()))
-	for i := current - int64(y.count); i <= current+1; i++ { // one more at each end: clocks differ
+	for i := current - int64(y.count); i <= current+int64(max(1, y.ahead)); i++ { // and beyond both ends: clocks differ
 		keys = append(keys, own.counter(i))
 	}
 	return keys

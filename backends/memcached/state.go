@@ -1,6 +1,7 @@
 package memcachedlimit
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -51,6 +52,19 @@ func parseWords(text string, words []int64) (_ []int64, ok bool) {
 		words = append(words, n)
 	}
 	return words, true
+}
+
+// parseCount reads a counter.
+func parseCount(item *memcache.Item) (int64, error) {
+	if item == nil {
+		return 0, nil
+	}
+	// decr leaves spaces where a number has become shorter.
+	n, err := strconv.ParseUint(string(bytes.TrimRight(item.Value, " ")), 10, 64)
+	if err != nil || n > maxWord {
+		return 0, foreign(item.Key)
+	}
+	return int64(n), nil
 }
 
 // orderly tells whether words are those of a log.
