@@ -14,6 +14,9 @@ import (
 var shared struct {
 	single func() *servers.Server
 	three  func() []*servers.Server
+
+	mu  sync.Mutex
+	all []*servers.Server // to be looked through at the end
 }
 
 func TestMain(m *testing.M) {
@@ -26,15 +29,28 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	shared.single = sync.OnceValue(func() *servers.Server { return servers.Memcached(p) })
+	shared.single = sync.OnceValue(func() *servers.Server { return watch(servers.Memcached(p))[0] })
 	shared.three = sync.OnceValue(func() []*servers.Server {
-		return []*servers.Server{servers.Memcached(p), servers.Memcached(p), servers.Memcached(p)}
+		return watch(servers.Memcached(p), servers.Memcached(p), servers.Memcached(p))
 	})
 	code := m.Run()
+	for _, s := range shared.all {
+		for _, what := range unfit(s) {
+			fmt.Fprintf(os.Stderr, "on %s: %s\n", s.Addr(), what)
+			code = 1
+		}
+	}
 	if err := p.Close(code != 0); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(code)
+}
+
+func watch(all ...*servers.Server) []*servers.Server {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.all = append(shared.all, all...)
+	return all
 }
 
 // patient is a time-out for tests of anything but time-outs, on busy machines.
