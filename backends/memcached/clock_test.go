@@ -123,7 +123,7 @@ func TestLateChargesAreMadeAgain(t *testing.T) {
 	}{{1, nil}, {3, nil}, {100, ErrContention}} {
 		var left atomic.Int32
 		left.Store(c.late)
-		a := asking(t, core.BucketedWindow{}, 10, time.Second)
+		a := asking(t, core.BucketedWindow{Precision: 100 * time.Millisecond}, 10, 12*time.Second)
 		asks := []core.Ask{a, asking(t, core.FixedWindow{}, 10, time.Hour)}
 		for _, asks := range [][]core.Ask{asks[:1], {asks[1], asks[0]}} {
 			b := dialling(t, patient, p.Addr())

@@ -81,8 +81,10 @@ func (d *decision) blind() bool {
 	if len(d.cells) > 1 || c.count != 1 || c.Cost == 0 || !charges(c.When, true) || c.err != nil {
 		return false
 	}
-	if d.date(d.all()); c.err != nil {
-		return true // and so it is judged
+	if c.explicit {
+		if d.date(d.all()); c.err != nil {
+			return true // and so it is judged
+		}
 	}
 	c.number = c.layout.number(d.now, c.phase)
 	c.state = make(core.State, 2)

@@ -94,7 +94,8 @@ func (s *lanes) close() error {
 
 // The commands. Each is sent once at most, and none after the deadline.
 
-// get reads items; those that are not there are not in the answer.
+// get reads items; those that are not there are not in the answer. gomemcache
+// reads several on goroutines of its own, one per server, and waits for them.
 func (l *lane) get(keys []string) (items map[string]*memcache.Item, err error) {
 	if err = l.ready(); err != nil {
 		return nil, err

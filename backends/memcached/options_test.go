@@ -2,6 +2,9 @@ package memcachedlimit
 
 import (
 	"errors"
+	"io"
+	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +109,36 @@ func TestResetOfTheOwnClock(t *testing.T) {
 			if err := b.Reset(t.Context(), a.Cell); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// A server may listen on a Unix socket.
+func TestUnixSocket(t *testing.T) {
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "memcached"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() { // carries one connection after the other to the server
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", shared.single().Addr())
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(server, client); server.Close() }()
+			go func() { _, _ = io.Copy(client, server); client.Close() }()
+		}
+	}()
+	b := dialling(t, patient, l.Addr().String())
+	a := asking(t, core.GCRA{}, 2, time.Hour)
+	for i, want := range []bool{true, true, false} {
+		if v, err := take(b, 0, a); err != nil || v.OK != want {
+			t.Errorf("call %d: %+v %v", i, v, err)
 		}
 	}
 }
