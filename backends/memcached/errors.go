@@ -15,17 +15,17 @@ import (
 var (
 	// ErrOutOfMemory: the server has no room and evicts nothing (-M), or no room
 	// for items of this size.
-	ErrOutOfMemory = fmt.Errorf("memcached is out of memory: %w", core.ErrUnavailable)
+	ErrOutOfMemory = core.NewUnavailable(core.ClassOOM, "memcached is out of memory")
 	// ErrConfig: the server refuses this client: it wants a password, has too many
 	// clients, or does not have a command. Or there is no server at all.
-	ErrConfig = fmt.Errorf("memcached refuses this client: %w", core.ErrUnavailable)
+	ErrConfig = core.NewUnavailable(core.ClassConfig, "memcached refuses this client")
 	// ErrPool: there was no connection in time, or no time left to use it. The
 	// command that it was for was not sent.
-	ErrPool = fmt.Errorf("no connection in time: %w", core.ErrUnavailable)
+	ErrPool = core.NewUnavailable(core.ClassPool, "no connection in time")
 	// ErrContention: a cell that is charged by compare-and-swap was changed by
 	// others again and again; a counter was gone each time that it was to be
 	// charged; or sub-windows ended faster than the store answers.
-	ErrContention = fmt.Errorf("cells changed again and again: %w", core.ErrUnavailable)
+	ErrContention = core.NewUnavailable(core.ClassContention, "cells changed again and again")
 )
 
 // errGarbage is what the server said that is not memcached's protocol.

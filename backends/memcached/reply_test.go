@@ -84,8 +84,8 @@ func TestGarbageReplies(t *testing.T) {
 			for _, asks := range [][]core.Ask{{a}, {a, asking(t, strategy, 5, 2*time.Hour)}} {
 				p.Set(faultproxy.Mode{Corrupt: func([]byte) []byte { return []byte(reply) }})
 				_, err := b.Take(t.Context(), 0, asks, make([]core.Verdict, len(asks)))
-				if !errors.Is(err, kind) {
-					t.Errorf("%T, %q: %v", strategy, reply, err)
+				if !errors.Is(err, kind) || core.ClassOf(err) != core.ClassOf(kind) {
+					t.Errorf("%T, %q: class %v, %v", strategy, reply, core.ClassOf(err), err)
 				}
 				p.Set(faultproxy.Mode{})
 				p.Cut()
