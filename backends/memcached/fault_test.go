@@ -384,3 +384,34 @@ func TestOneOfThreeServersIsDown(t *testing.T) {
 		t.Errorf("%d and %d units are used", a, c)
 	}
 }
+
+// A cell that others change again and again is an error in the end, and was not
+// charged by whoever gave up.
+func TestContentionWins(t *testing.T) {
+	p := faultproxy.New(t, shared.single().Addr())
+	b := dialling(t, patient, p.Addr())
+	for _, strategy := range swapped {
+		a := asking(t, strategy, 5, time.Hour)
+		if _, err := take(b, 0, a); err != nil {
+			t.Fatal(err)
+		}
+		var writes atomic.Int64
+		p.Set(faultproxy.Mode{Corrupt: func(reply []byte) []byte {
+			if !bytes.HasPrefix(reply, []byte("VALUE ")) {
+				return reply
+			}
+			// As if somebody had written it since: another number of the version.
+			line, data, _ := bytes.Cut(reply, []byte("\r\n"))
+			writes.Add(1)
+			return fmt.Appendf(nil, "%s9\r\n%s", line, data)
+		}})
+		_, err := take(b, 0, a)
+		p.Set(faultproxy.Mode{})
+		if !errors.Is(err, ErrContention) || core.ClassOf(err) != core.ClassContention || writes.Load() < swaps {
+			t.Errorf("%+v: after %d tries: %v", strategy, writes.Load(), err)
+		}
+		if used := units(t, b, 0, a); used != 1 {
+			t.Errorf("%+v: %d units are used", strategy, used)
+		}
+	}
+}
