@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	redislimit "github.com/stint-go/stint/backends/redis"
+
+	"github.com/stint-go/stint/backends/memory"
+	"github.com/stint-go/stint/core"
+)
+
+// A store is where lanes count: in memory, or on a server under names of their
+// own, which nobody else has.
+type store struct {
+	client  *redis.Client
+	lanes   int
+	private string
+	memory  []*memory.Backend
+}
+
+// patience bounds one call to a server. Nobody waits for an answer of a replay,
+// so it is longer than an application's.
+const patience = 5 * time.Second
+
+// liveKeys is how many counters a lane keeps in memory at most.
+const liveKeys = 1 << 24
+
+// openStore reads --backend.
+func openStore(ctx context.Context, url string) (*store, error) {
+	s := &store{private: "replay:" + rand.Text()[:10] + ":"}
+	switch scheme, _, _ := strings.Cut(url, ":"); scheme {
+	case "memory":
+		if url == "memory" {
+			return s, nil
+		}
+	case "redis", "rediss", "unix":
+		options, err := redis.ParseURL(url)
+		if err != nil {
+			return nil, fmt.Errorf("--backend: %w", err)
+		}
+		s.client = redis.NewClient(options)
+		if err := s.client.Ping(ctx).Err(); err != nil {
+			return nil, fmt.Errorf("--backend: %s does not answer: %w", options.Addr, err)
+		}
+		return s, nil
+	case "memcached":
+		return nil, fmt.Errorf("--backend: %w: memcached: use memory or redis://127.0.0.1:6379", core.ErrUnsupported)
+	}
+	return nil, fmt.Errorf("--backend %q: use memory, redis://host:6379 or memcached://host:11211", url)
+}
+
+// backend is one for a lane, and the prefix of its names.
+func (s *store) backend() (core.Backend, string, error) {
+	s.lanes++
+	if s.client != nil {
+		b, err := redislimit.New(s.client, redislimit.Options{Timeout: patience})
+		return b, fmt.Sprintf("%s%d:", s.private, s.lanes), err
+	}
+	b, err := memory.NewWith(memory.Options{MaxCells: liveKeys, MaxBytes: 1 << 40})
+	s.memory = append(s.memory, b)
+	return b, "", err
+}
+
+// forgot is how many counters memory had no room for.
+func (s *store) forgot() (n int64) {
+	for _, b := range s.memory {
+		n += b.Stats().Evicted + b.Stats().Overflowed
+	}
+	return n
+}
+
+func (s *store) close() {
+	if s.client != nil {
+		s.client.Close()
+	}
+}
