@@ -76,6 +76,9 @@ func (p *Policy) ready(clock func() time.Time) core.Policy {
 
 // times multiplies the limits of rates.
 func times(rates core.Rates, factor int64) core.Rates {
+	if rates == nil { // the file's mistake, and complained about
+		return nil
+	}
 	out := make(core.Rates, len(rates))
 	for i, r := range rates {
 		r.Limit = min(r.Limit*factor, core.MaxLimit)

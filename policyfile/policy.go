@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stint-go/stint/backends/memory"
 	"github.com/stint-go/stint/core"
@@ -18,7 +19,6 @@ func (r *reader) policy(n *yaml.Node, f *File) {
 	p := Policy{Line: n.Line}
 	var c Counting
 	overrides := func() {}
-	known := len(r.problems)
 	lines := r.mapping(n, "a policy", fields{
 		"name":         func(n *yaml.Node) { p.Name = r.text(n) },
 		"rate":         func(n *yaml.Node) { p.Rates = r.rates(n) },
@@ -32,7 +32,7 @@ func (r *reader) policy(n *yaml.Node, f *File) {
 		"cost":         func(n *yaml.Node) { p.Cost = r.number(n, 1, core.MaxLimit) },
 		"mode":         func(n *yaml.Node) { p.Mode = r.mode(n) },
 		"count_denied": func(n *yaml.Node) { p.CountDenied = r.truth(n) },
-		"methods":      func(n *yaml.Node) { p.Methods = r.texts(n, "methods") },
+		"methods":      func(n *yaml.Node) { p.Methods = r.methods(n) },
 		"except":       func(n *yaml.Node) { p.Except = r.texts(n, "except") },
 		"on_change":    func(n *yaml.Node) { p.Fresh = r.fresh(n) },
 		"overrides": func(n *yaml.Node) { // after the rate, wherever they stand
@@ -41,21 +41,19 @@ func (r *reader) policy(n *yaml.Node, f *File) {
 	})
 	overrides()
 	r.strategy(n, lines, c, &p)
-	if lines["name"] == 0 && len(lines) > 0 {
+	if lines["name"] == 0 && n.Kind == yaml.MappingNode {
 		r.problem(n.Line, "a policy without a name", "add one, such as name: login")
 	}
-	if lines["rate"] == 0 && len(lines) > 0 {
+	if lines["rate"] == 0 && n.Kind == yaml.MappingNode {
 		r.problem(n.Line, "a policy without a rate", "add one, such as rate: 100/m")
 	}
 	if p.Fresh && p.Key != nil && strings.HasPrefix(p.Key.String(), "each(") {
 		r.problem(lines["on_change"], "on_change: reset does not go with a key of each(...)", "rename the policy where its counters shall begin anew")
 	}
-	if i := slices.IndexFunc(f.Policies, func(q Policy) bool { return q.Name == p.Name }); i >= 0 {
+	if i := slices.IndexFunc(f.Policies, func(q Policy) bool { return q.Name == p.Name }); i >= 0 && p.Name != "" {
 		r.problem(lines["name"], fmt.Sprintf("the name %q is used twice", p.Name), "policies of one name would share their counters: rename this one or that of line %d", f.Policies[i].Line)
 	}
-	if len(r.problems) == known {
-		r.judge(lines, &p)
-	}
+	r.judge(lines, p)
 	if p.Fresh {
 		p.generation = generation(n)
 	}
@@ -82,11 +80,16 @@ func (r *reader) strategy(n *yaml.Node, lines map[string]int, c Counting, p *Pol
 }
 
 // judge has core look at a policy by itself, so that its complaints come with the
-// policy's line.
-func (r *reader) judge(lines map[string]int, p *Policy) {
-	_, err := core.New(core.Config{Backend: memory.New(), User: nobody, Policies: []core.Policy{p.Policy}})
-	for _, text := range split(err) {
-		text = strings.TrimPrefix(text, "stint: ")
+// policy's lines. What has been complained about before is replaced by something
+// that is right.
+func (r *reader) judge(lines map[string]int, p Policy) {
+	if p.Name == "" {
+		p.Name = "unnamed"
+	}
+	if p.Rates == nil {
+		p.Rates, p.Strategy = core.Rates{{Limit: core.MaxLimit, Window: time.Minute}}, nil
+	}
+	for _, text := range complaints(p.Policy) {
 		at := p.Line
 		for field, marks := range map[string][]string{"methods": {"method ", "Methods"}, "except": {"Except"}, "cost": {"cost "},
 			"key": {"key "}, "rate": {"rate", "-window: ", "gcra: "}, "name": {"the name", "a name"}} {
@@ -100,11 +103,25 @@ func (r *reader) judge(lines map[string]int, p *Policy) {
 	}
 	for i, o := range p.Overrides {
 		q := p.Policy
-		q.Rates = o.Rates
-		if _, err := core.New(core.Config{Backend: memory.New(), User: nobody, Policies: []core.Policy{q}}); err != nil && len(split(err)) > 0 {
-			r.problem(lines["overrides"], fmt.Sprintf("override %d: %s", i+1, split(err)[0]), "")
+		if q.Rates = o.Rates; q.Rates == nil {
+			continue
+		}
+		for _, text := range complaints(q) {
+			if !slices.Contains(complaints(p.Policy), text) {
+				r.problem(lines["overrides"], fmt.Sprintf("override %d: %s", i+1, text), "")
+			}
 		}
 	}
+}
+
+// complaints are what core says against a policy by itself.
+func complaints(p core.Policy) []string {
+	_, err := core.New(core.Config{Backend: memory.New(), User: nobody, Policies: []core.Policy{p}})
+	texts := split(err)
+	for i, text := range texts {
+		texts[i] = strings.TrimPrefix(strings.TrimPrefix(text, "stint: "), fmt.Sprintf("policy %q: ", p.Name))
+	}
+	return texts
 }
 
 func split(err error) []string {
@@ -118,7 +135,7 @@ func (r *reader) rates(n *yaml.Node) core.Rates {
 	rates, err := core.ParseRates(r.text(n))
 	if err != nil {
 		r.problem(n.Line, strings.TrimPrefix(err.Error(), "stint: "), "")
-		return core.Rates{}
+		return nil
 	}
 	return rates
 }
@@ -130,6 +147,23 @@ func (r *reader) key(n *yaml.Node) core.KeySource {
 		return nil
 	}
 	return key
+}
+
+// methods answers nil, which is all, where there is something to complain about.
+func (r *reader) methods(n *yaml.Node) []string {
+	list, known := r.texts(n, "methods"), len(r.problems)
+	for _, m := range list {
+		if m == "" || strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			r.problem(n.Line, fmt.Sprintf("method %q", m), "write capitals, as in [POST, PUT], or [UNSAFE] for all that change something")
+		}
+	}
+	if len(list) == 0 && n.Kind == yaml.SequenceNode {
+		r.problem(n.Line, "an empty list of methods: the policy would never apply", "leave methods out for all of them")
+	}
+	if len(r.problems) > known || len(list) == 0 {
+		return nil
+	}
+	return list
 }
 
 func (r *reader) missing(n *yaml.Node, m *core.Missing) {

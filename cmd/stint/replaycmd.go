@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stint-go/stint/cmd/stint/internal/replay"
@@ -19,6 +20,7 @@ type replayer struct {
 	format, backend, decisions, summary string
 	strict, failOnRefused               bool
 	top                                 int
+	sort                                time.Duration
 }
 
 func newReplay() *cobra.Command {
@@ -43,10 +45,13 @@ A refund gives back the units of the key's latest charge, "cost" of them at most
 
 Lines are decided in the order of the input. A time before an earlier one is
 decided at its own time, and a counter's clock never goes back: as on a server
-whose clock is set back. Lines that can not be read are counted and shown.
+whose clock is set back. --sort 1m puts lines in order that are up to a minute
+late, as those of several servers are; decisions are then written in that order.
+Lines that can not be read are counted and shown.
 
 The exit code is 0, or 1 where requests were refused under --fail-on-refused, or
-2 for wrong use and where something broke. Ctrl-C shows what there is so far.`,
+2 for wrong use and where something broke. Ctrl-C shows what there is so far, and
+is a 2.`,
 		Example: `  # Who would 100 requests a minute and client have refused?
   stint replay --rate 100/m /var/log/nginx/access.log
 
@@ -71,6 +76,7 @@ The exit code is 0, or 1 where requests were refused under --fail-on-refused, or
 	f.StringVar(&r.summary, "summary", "table", "how to sum up: table, json or none")
 	f.BoolVar(&r.strict, "strict", false, "end at the first line that can not be read")
 	f.BoolVar(&r.failOnRefused, "fail-on-refused", false, "exit with 1 where a request was refused")
+	f.DurationVar(&r.sort, "sort", 0, "put requests in order that come at most this `late`, before they are decided")
 	f.IntVar(&r.top, "top", 10, "how many keys to show")
 	complete(cmd, "format", append(trace.FormatNames, "auto")...)
 	complete(cmd, "summary", "table", "json", "none")
@@ -81,6 +87,9 @@ The exit code is 0, or 1 where requests were refused under --fail-on-refused, or
 func (r *replayer) run(cmd *cobra.Command, files []string) (err error) {
 	if r.summary != "table" && r.summary != "json" && r.summary != "none" {
 		return fmt.Errorf("--summary %q: use table, json or none", r.summary)
+	}
+	if r.sort < 0 || r.top < 0 {
+		return errors.New("--sort and --top are 0 or more")
 	}
 	plans, err := r.plans()
 	in, openErr := openTrace(cmd, files, r.format)
@@ -104,7 +113,7 @@ func (r *replayer) run(cmd *cobra.Command, files []string) (err error) {
 		}
 		run.Decided = log.write
 	}
-	err = through(cmd.Context(), cmd.ErrOrStderr(), run, in)
+	err = through(cmd.Context(), cmd.ErrOrStderr(), run, in, r.sort)
 	if log != nil {
 		err = errors.Join(err, log.Close())
 	}
@@ -123,11 +132,15 @@ func (r *replayer) run(cmd *cobra.Command, files []string) (err error) {
 }
 
 // through runs the trace, with a progress bar where somebody looks.
-func through(ctx context.Context, errs io.Writer, run *replay.Run, in *trace.Reader) error {
+func through(ctx context.Context, errs io.Writer, run *replay.Run, in *trace.Reader, late time.Duration) error {
 	bar := newProgress(errs, in.Size)
 	run.Progress = bar.show
 	defer bar.clear()
-	return run.Do(ctx, in.Batches(ctx))
+	batches := in.Batches(ctx)
+	if late > 0 {
+		batches = trace.Sorted(batches, late.Microseconds())
+	}
+	return run.Do(ctx, batches)
 }
 
 // openTrace opens the input. Standard input is not waited for where somebody sits
@@ -147,6 +160,9 @@ func (r *replayer) verdict(run *replay.Run, err error) error {
 	}
 	if err != nil {
 		return err
+	}
+	if run.Result.Interrupted {
+		return errors.New("interrupted")
 	}
 	for _, l := range run.Lanes {
 		if r.failOnRefused && l.Totals.Refused > 0 {

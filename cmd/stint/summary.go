@@ -41,13 +41,9 @@ func (s summary) table(w io.Writer) {
 func (s summary) lanes(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "\tallowed\trefused\t\tkeys\trefused keys\t\n")
-	width := 0
-	for _, l := range s.run.Lanes {
-		width = max(width, utf8.RuneCountInString(l.Name))
-	}
 	for _, l := range s.run.Lanes {
 		keys, refused := l.Keys()
-		fmt.Fprintf(t, "  %-*s\t%s\t%s\t%s\t%s\t%s\t\n", width, l.Name, grouped(l.Totals.Allowed), grouped(l.Totals.Refused),
+		fmt.Fprintf(t, "  %-*s\t%s\t%s\t%s\t%s\t%s\t\n", s.width(), l.Name, grouped(l.Totals.Allowed), grouped(l.Totals.Refused),
 			percent(l.Totals.Refused, l.Totals.Requests), grouped(keys), grouped(refused))
 	}
 	t.Flush()
@@ -72,7 +68,7 @@ func (s summary) lanes(w io.Writer) {
 func (s summary) keys(w io.Writer) {
 	for _, l := range s.run.Lanes {
 		top := l.Top(s.top)
-		if len(top) == 0 || top[0].Refused == 0 {
+		if len(top) == 0 || top[0].Refused == 0 || len(s.run.Lanes) > 2 { // too much to compare
 			continue
 		}
 		fmt.Fprintf(w, "\nRefused most by %s:\n", l.Name)
@@ -97,34 +93,52 @@ func (s summary) policy(k replay.KeyCount) string {
 }
 
 func (s summary) differences(w io.Writer) {
-	d := &s.run.Result.Differ
-	if len(s.run.Lanes) < 2 {
+	d, lanes := &s.run.Result.Differ, s.run.Lanes
+	if len(lanes) < 2 {
 		return
 	}
 	if d.Requests == 0 {
 		fmt.Fprint(w, "\nThey decide alike.\n")
 		return
 	}
-	fmt.Fprintf(w, "\nThey differ in %s requests:\n", grouped(d.Requests))
+	fmt.Fprintf(w, "\nThey differ in %s requests. Allowed by the one on the left, refused by the one above:\n", grouped(d.Requests))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, l := range lanes {
+		fmt.Fprintf(t, "\t%s", l.Name)
+	}
+	fmt.Fprintln(t, "\t")
 	for i, row := range d.Against {
+		fmt.Fprintf(t, "  %-*s", s.width(), lanes[i].Name)
 		for j, n := range row {
-			if n > 0 {
-				fmt.Fprintf(w, "  %s allowed by %s, refused by %s\n", grouped(n), s.run.Lanes[i].Name, s.run.Lanes[j].Name)
+			if i == j {
+				fmt.Fprint(t, "\t-")
+			} else {
+				fmt.Fprintf(t, "\t%s", grouped(n))
 			}
 		}
+		fmt.Fprintln(t, "\t")
 	}
-	fmt.Fprint(w, "most of:\n")
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t.Flush()
+	fmt.Fprint(w, "\nMost of these requests are of:\n")
+	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, k := range d.Top(s.top) {
 		fmt.Fprintf(t, "  %s\t%s\n", printable(k.Key), grouped(k.Requests))
 	}
 	t.Flush()
 }
 
+// width is that of the longest name of a lane.
+func (s summary) width() (n int) {
+	for _, l := range s.run.Lanes {
+		n = max(n, utf8.RuneCountInString(l.Name))
+	}
+	return n
+}
+
 func (s summary) notes(w io.Writer) {
 	r := &s.run.Result
 	if r.Late > 0 {
-		fmt.Fprintf(w, "\n%s requests came with a time before that of an earlier line, %v at most.\n", grouped(r.Late), time.Duration(r.MaxLate)*time.Microsecond)
+		fmt.Fprintf(w, "\n%s requests came with a time before that of an earlier line, %v at most; --sort puts them in order.\n", grouped(r.Late), time.Duration(r.MaxLate)*time.Microsecond)
 	}
 	if r.Broken > 0 {
 		fmt.Fprintf(w, "\n%s lines could not be read:\n", grouped(r.Broken))

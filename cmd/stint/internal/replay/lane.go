@@ -23,7 +23,7 @@ type Lane struct {
 	natural *core.Limiter         // by the policies' own keys
 	keyed   map[int]*core.Limiter // by the entries' keys, by how many they are
 	shift   int64
-	now     int64
+	at      int64 // of the entry that is being decided
 
 	Totals Totals
 	Series Series
@@ -39,7 +39,6 @@ type Totals struct {
 	Undecided int64 // could not be decided, as of an identity that is missing: answered with an error, not counted as refused
 	Looks     int64
 	Refunds   int64
-	Units     int64 // charged by what was allowed
 }
 
 // An Outcome is what became of one entry. Durations are microseconds.
@@ -68,9 +67,10 @@ func NewLane(name string, file *policyfile.File, backend core.Backend, prefix st
 	l.config = file.Config(core.Config{
 		Backend: l.ledger,
 		User:    trace.User,
-		Now:     func() time.Time { return time.UnixMicro(l.now) },
+		Now:     func() time.Time { return time.UnixMicro(l.at) }, // overrides end by the trace's own clock
 		Phase:   phase,
 	}, hooks)
+	l.config.Now = func() time.Time { return time.UnixMicro(l.at + l.shift) }
 	if prefix != "" {
 		l.config.Prefix = prefix
 	}
@@ -140,7 +140,7 @@ func (l *Lane) decide(e *trace.Entry, o *Outcome) error {
 	if err != nil {
 		return err
 	}
-	l.now = e.At + l.shift
+	l.at = e.At
 	var d core.Decision
 	switch e.Op {
 	case trace.Take:

@@ -21,6 +21,7 @@ type ledger struct {
 	latest   int64 // the largest instant so far
 	lag      int64 // the farthest that an instant lay behind it
 	sweepAt  int   // accounts
+	least    int   // of sweepAt
 
 	refund   int64 // units to give back, in place of asking
 	refunded int64 // units that were
@@ -54,7 +55,7 @@ const (
 )
 
 func newLedger(inner core.Backend) *ledger {
-	return &ledger{inner: inner, accounts: map[address]*account{}, retired: newCounts(), sweepAt: firstSweep}
+	return &ledger{inner: inner, accounts: map[address]*account{}, retired: newCounts(), sweepAt: firstSweep, least: firstSweep}
 }
 
 var _ core.Backend = (*ledger)(nil)
@@ -175,7 +176,7 @@ func (g *ledger) sweep(ctx context.Context) error {
 			empty = empty[:0]
 		}
 	}
-	g.sweepAt = max(firstSweep, 2*len(g.accounts))
+	g.sweepAt = max(g.least, 2*len(g.accounts))
 	if len(empty) == 0 {
 		return nil
 	}
