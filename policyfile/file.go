@@ -9,7 +9,8 @@ import (
 // A File is what a policy file says. Parse makes it; what New of core would
 // refuse is not in it.
 type File struct {
-	// Proxies and the following are the fields of core.Config of these names.
+	// Proxies, ProxyHeader, IPv4Prefix, IPv6Prefix, Prefix, Headers and Jitter are
+	// the fields of core.Config of these names.
 	Proxies                []netip.Prefix
 	ProxyHeader            string
 	IPv4Prefix, IPv6Prefix int
@@ -36,6 +37,7 @@ type Policy struct {
 	Overrides []Override
 
 	generation string // part of every key of a Fresh policy
+	definition string // the policy as it is written, overrides and all, as a digest
 }
 
 // Policy is the policy of that name.

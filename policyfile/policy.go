@@ -3,8 +3,8 @@ package policyfile
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
+	"hash"
 	"slices"
 	"strings"
 	"time"
@@ -54,8 +54,9 @@ func (r *reader) policy(n *yaml.Node, f *File) {
 		r.problem(lines["name"], fmt.Sprintf("the name %q is used twice", p.Name), "policies of one name would share their counters: rename this one or that of line %d", f.Policies[i].Line)
 	}
 	r.judge(lines, p)
+	p.definition = digest(n)
 	if p.Fresh {
-		p.generation = generation(n)
+		p.generation = digest(withoutOverrides(n))
 	}
 	f.Policies = append(f.Policies, p)
 }
@@ -91,12 +92,10 @@ func (r *reader) judge(lines map[string]int, p Policy) {
 	}
 	for _, text := range complaints(p.Policy) {
 		at := p.Line
-		for field, marks := range map[string][]string{"methods": {"method ", "Methods"}, "except": {"Except"}, "cost": {"cost "},
-			"key": {"key "}, "rate": {"rate", "-window: ", "gcra: "}, "name": {"the name", "a name"}} {
-			for _, mark := range marks {
-				if lines[field] != 0 && strings.Contains(text, mark) {
-					at = lines[field]
-				}
+		for _, field := range concerning(text) {
+			if lines[field] != 0 {
+				at = lines[field]
+				break
 			}
 		}
 		r.problem(at, text, "")
@@ -112,6 +111,25 @@ func (r *reader) judge(lines map[string]int, p Policy) {
 			}
 		}
 	}
+}
+
+// concerning are the fields that a complaint of core is about, the likeliest first.
+func concerning(text string) []string {
+	first, _, _ := strings.Cut(text, " ")
+	switch first = strings.TrimSuffix(first, ":"); first {
+	case "cost", "key", "mode", "rate":
+		return []string{first}
+	case "character", "no", "a": // "a name of 65 characters"
+		return []string{"name"}
+	case "an": // "an empty template in Except"
+		return []string{"except"}
+	}
+	for word, field := range map[string]string{"precision ": "precision", "burst ": "burst", "alignment ": "align"} {
+		if strings.HasPrefix(text, word) || strings.Contains(text, ": "+word) {
+			return []string{field, "rate"}
+		}
+	}
+	return []string{"rate"}
 }
 
 // complaints are what core says against a policy by itself.
@@ -244,29 +262,29 @@ func (r *reader) match(n *yaml.Node, o *Override) {
 	}
 }
 
-// generation is a digest of a policy's definition, overrides excepted: they come
-// and go, and leave the counters alone.
-func generation(n *yaml.Node) string {
-	definition := &yaml.Node{Kind: n.Kind, Tag: n.Tag}
+// withoutOverrides is a policy without those: they come and go, and leave its
+// counters alone.
+func withoutOverrides(n *yaml.Node) *yaml.Node {
+	rest := &yaml.Node{Kind: n.Kind, Tag: n.Tag}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value != "overrides" {
-			definition.Content = append(definition.Content, bare(n.Content[i]), bare(n.Content[i+1]))
+			rest.Content = append(rest.Content, n.Content[i], n.Content[i+1])
 		}
 	}
-	text, err := yaml.Marshal(definition)
-	if err != nil {
-		panic(errors.Join(errors.New("policyfile: what was read can not be written"), err))
-	}
-	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:9])
+	return rest
 }
 
-// bare is a node without its comments and its style, so that a note in the file
-// changes no generation.
-func bare(n *yaml.Node) *yaml.Node {
-	c := &yaml.Node{Kind: n.Kind, Tag: n.Tag, Value: n.Value}
+// digest tells definitions apart. It knows no comments and no style: a note in the
+// file changes nothing.
+func digest(n *yaml.Node) string {
+	h := sha256.New()
+	write(h, n)
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:9])
+}
+
+func write(h hash.Hash, n *yaml.Node) {
+	fmt.Fprintf(h, "%d %q %q %d\n", n.Kind, n.Tag, n.Value, len(n.Content))
 	for _, child := range n.Content {
-		c.Content = append(c.Content, bare(child))
+		write(h, child)
 	}
-	return c
 }
