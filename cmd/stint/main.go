@@ -52,6 +52,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 const about = `Which limit should I choose, what would it do, and who is limited right now?
 
   stint replay --rate 100/m access.log        who would have been refused
+  stint advise access.log                     which limit to choose
   stint check limits.yaml                     what is wrong with a policy file
 
 Commands run the production code of the library; under the clock of a trace
@@ -69,6 +70,6 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newReplay(), newCheck())
+	root.AddCommand(newReplay(), newAdvise(), newCheck())
 	return root
 }

@@ -16,6 +16,7 @@ type summary struct {
 	run    *replay.Run
 	top    int
 	forgot int64
+	sorted bool // late lines were put in order
 }
 
 // table is for people.
@@ -137,7 +138,7 @@ func (s summary) width() (n int) {
 
 func (s summary) notes(w io.Writer) {
 	r := &s.run.Result
-	if r.Late > 0 {
+	if r.Late > 0 && !s.sorted {
 		fmt.Fprintf(w, "\n%s requests came with a time before that of an earlier line, %v at most; --sort puts them in order.\n", grouped(r.Late), time.Duration(r.MaxLate)*time.Microsecond)
 	}
 	if r.Broken > 0 {

@@ -223,5 +223,9 @@ func (l *Lane) Top(n int) []KeyCount { return l.ledger.retired.top(n) }
 // Close empties the cells of the lane and completes its counts.
 func (l *Lane) Close() error { return l.ledger.close(context.Background()) }
 
+// Shift is how far, in microseconds, the instants at the backend lie ahead of the
+// trace's own.
+func (l *Lane) Shift() int64 { return l.shift }
+
 // Policies is how many policies the lane has.
 func (l *Lane) Policies() int { return len(l.file.Policies) }

@@ -76,10 +76,10 @@ func TestOwnLines(t *testing.T) {
 		t.Errorf("%+v, body %q, %v", e, body, err)
 	}
 	for line, want := range map[string][]string{
-		`{"at_ms":0,"key":"a"}`:                                {"a"},
-		`{"key":7,"at_ms":0}`:                                  {"7"},
-		`{"at_ms":0,"keys":["a","b\n"]}`:                       {"a", "b\n"},
-		` { "at_ms" : 1e3 , "key" : "\u00e9\"" , "x":[{}] } `:  {"é\""},
+		`{"at_ms":0,"key":"a"}`:                               {"a"},
+		`{"key":7,"at_ms":0}`:                                 {"7"},
+		`{"at_ms":0,"keys":["a","b\n"]}`:                      {"a", "b\n"},
+		` { "at_ms" : 1e3 , "key" : "\u00e9\"" , "x":[{}] } `: {"é\""},
 		`{"at_ms":0,"key":null,"ip":"::1","other":{"a":[1]}}`: nil,
 	} {
 		var e Entry
