@@ -9,6 +9,7 @@ set -eu
 needed='
 redis-server redis-server redis
 memcached memcached memcached
+chromium chromium chromium
 '
 if [ $# -gt 0 ]; then # for a try: servers.sh "redis-server redis-server redis" …
 	needed=$(printf '%s\n' "$@")

@@ -19,6 +19,7 @@ type replayer struct {
 	choices
 	format, backend, decisions, summary string
 	strict, failOnRefused               bool
+	page                                reporter
 	top                                 int
 	sort                                time.Duration
 }
@@ -64,6 +65,9 @@ is a 2.`,
   # Every decision as JSON, on a real Redis, under names that are deleted afterwards
   stint replay --rate 10/s --backend redis://127.0.0.1:6379 --decisions out.jsonl trace.jsonl
 
+  # A page with charts, and a slider for the limit
+  stint replay --rate 100/m --strategy all --report report.html access.log
+
   # In CI: the recorded traffic of honest users must pass
   stint replay --policies limits.yaml --fail-on-refused --summary json honest.jsonl`,
 		RunE: func(cmd *cobra.Command, files []string) error { return r.run(cmd, files) },
@@ -74,6 +78,8 @@ is a 2.`,
 	f.StringVarP(&r.backend, "backend", "b", "memory", "where to count: memory, redis://host:port or memcached://host:port")
 	f.StringVarP(&r.decisions, "decisions", "d", "", "write each decision as a JSON line to this `file`; - is standard output")
 	f.StringVar(&r.summary, "summary", "table", "how to sum up: table, json or none")
+	f.StringVar(&r.page.file, "report", "", "write a page with charts, and a slider for the limit, to this `file`; a run then takes some ten times as long")
+	f.BoolVar(&r.page.hashKeys, "hash-keys", false, "show keys in the report as pseudonyms")
 	f.BoolVar(&r.strict, "strict", false, "end at the first line that can not be read")
 	f.BoolVar(&r.failOnRefused, "fail-on-refused", false, "exit with 1 where a request was refused")
 	f.DurationVar(&r.sort, "sort", 0, "put requests in order that come at most this `late`, before they are decided")
@@ -106,6 +112,12 @@ func (r *replayer) run(cmd *cobra.Command, files []string) (err error) {
 		return err
 	}
 	run := &replay.Run{Lanes: lanes, Strict: r.strict}
+	if r.page.file != "" {
+		if err := r.page.check(); err != nil {
+			return err
+		}
+		run.Beside = r.page.open(plans)
+	}
 	var log *decisionLog
 	if r.decisions != "" {
 		if log, err = openDecisions(r.decisions, cmd.OutOrStdout(), lanes, plans); err != nil {
@@ -116,6 +128,9 @@ func (r *replayer) run(cmd *cobra.Command, files []string) (err error) {
 	err = through(cmd.Context(), cmd.ErrOrStderr(), run, in, r.sort)
 	if log != nil {
 		err = errors.Join(err, log.Close())
+	}
+	if r.page.file != "" {
+		err = errors.Join(err, r.page.write(run, files))
 	}
 	out := cmd.OutOrStdout()
 	if r.decisions == "-" {

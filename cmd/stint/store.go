@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	redislimit "github.com/stint-go/stint/backends/redis"
 
 	"github.com/stint-go/stint/backends/memory"
@@ -32,6 +33,7 @@ const liveKeys = 1 << 24
 
 // openStore reads --backend.
 func openStore(ctx context.Context, url string) (*store, error) {
+	logging.Disable() // errors are answered, not logged by the driver
 	s := &store{private: "replay:" + rand.Text()[:10] + ":"}
 	switch scheme, _, _ := strings.Cut(url, ":"); scheme {
 	case "memory":
@@ -43,6 +45,7 @@ func openStore(ctx context.Context, url string) (*store, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--backend: %w", err)
 		}
+		options.DialerRetries = 1 // it is there or it is not
 		s.client = redis.NewClient(options)
 		if err := s.client.Ping(ctx).Err(); err != nil {
 			return nil, fmt.Errorf("--backend: %s does not answer: %w", options.Addr, err)

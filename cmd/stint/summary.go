@@ -158,12 +158,16 @@ func (s summary) notes(w io.Writer) {
 // span says from when to when. Traces that begin at their own 0 have no dates.
 func span(from, to int64) string {
 	length := time.Duration(to-from) * time.Microsecond
-	if to < 10*365*86400*1e6 {
+	if !dated(to) {
 		return fmt.Sprintf("over %v", length)
 	}
 	const layout = "2006-01-02 15:04:05"
 	return fmt.Sprintf("%s to %s UTC (%v)", time.UnixMicro(from).UTC().Format(layout), time.UnixMicro(to).UTC().Format(layout), length.Round(time.Second))
 }
+
+// dated reports whether instants are dates, rather than counted from a 0 of the
+// trace's own.
+func dated(last int64) bool { return last >= 10*365*86400*1e6 }
 
 func percent(n, of int64) string {
 	if of == 0 {

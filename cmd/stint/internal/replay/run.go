@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 // A Run is a trace on its way through lanes.
 type Run struct {
 	Lanes []*Lane
+	// Beside are lanes that run along and are not compared.
+	Beside []*Lane
 	// Decided is called with each entry and what the lanes made of it, in the
 	// order of the trace; nil is fine. The arguments are valid within the call.
 	Decided func(e *trace.Entry, outcomes []Outcome) error
@@ -52,16 +55,20 @@ func (r *Run) Do(ctx context.Context, batches iter.Seq[*trace.Batch]) error {
 	r.Result.Took = time.Since(begin)
 	r.Result.Interrupted = ctx.Err() != nil
 	var wg sync.WaitGroup
-	errs := make([]error, len(r.Lanes))
-	for i, l := range r.Lanes {
+	lanes := r.every()
+	errs := make([]error, len(lanes))
+	for i, l := range lanes {
 		wg.Go(func() { errs[i] = l.Close() })
 	}
 	wg.Wait()
 	return errors.Join(append(errs, err)...)
 }
 
+// every lane, those that are compared first.
+func (r *Run) every() []*Lane { return slices.Concat(r.Lanes, r.Beside) }
+
 func (r *Run) all(ctx context.Context, batches iter.Seq[*trace.Batch]) error {
-	outcomes := make([][]Outcome, len(r.Lanes))
+	outcomes := make([][]Outcome, len(r.Lanes)+len(r.Beside))
 	for b := range batches {
 		r.broken(b)
 		if r.Strict && r.Result.Broken > 0 {
@@ -88,30 +95,31 @@ func (r *Run) all(ctx context.Context, batches iter.Seq[*trace.Batch]) error {
 // decide puts a batch to all lanes. Where one fails or ctx ends, it answers how
 // many entries all of them have decided.
 func (r *Run) decide(ctx context.Context, b *trace.Batch, outcomes [][]Outcome) (done int, err error) {
-	wanted := r.Decided != nil || len(r.Lanes) > 1
-	dones, errs := make([]int, len(r.Lanes)), make([]error, len(r.Lanes))
+	lanes := r.every()
+	dones, errs := make([]int, len(lanes)), make([]error, len(lanes))
 	lane := func(i int) {
-		l := r.Lanes[i]
-		if n := len(b.Entries); cap(outcomes[i]) < n {
+		wanted := i < len(r.Lanes) && (r.Decided != nil || len(r.Lanes) > 1)
+		if n := len(b.Entries); cap(outcomes[i]) < n && wanted {
 			outcomes[i] = make([]Outcome, n)
 		}
+		var unwanted Outcome
 		outcomes[i] = outcomes[i][:cap(outcomes[i])]
 		for n := range b.Entries {
 			if n%256 == 0 && ctx.Err() != nil {
 				return
 			}
-			o := &outcomes[i][0]
+			o := &unwanted
 			if wanted {
 				o = &outcomes[i][n]
 			}
-			if errs[i] = l.decide(&b.Entries[n], o); errs[i] != nil {
+			if errs[i] = lanes[i].decide(&b.Entries[n], o); errs[i] != nil {
 				return
 			}
 			dones[i]++
 		}
 	}
 	var wg sync.WaitGroup
-	for i := 1; i < len(r.Lanes); i++ {
+	for i := 1; i < len(lanes); i++ {
 		wg.Go(func() { lane(i) })
 	}
 	lane(0)
