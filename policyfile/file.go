@@ -9,14 +9,15 @@ import (
 // A File is what a policy file says. Parse makes it; what New of core would
 // refuse is not in it.
 type File struct {
-	// Proxies, ProxyHeader, IPv4Prefix, IPv6Prefix, Prefix, Headers and Jitter are
-	// the fields of core.Config of these names.
+	// Proxies, ProxyHeader, IPv4Prefix, IPv6Prefix, Prefix, Headers, Jitter and
+	// Instances are the fields of core.Config of these names.
 	Proxies                []netip.Prefix
 	ProxyHeader            string
 	IPv4Prefix, IPv6Prefix int
 	Prefix                 string
 	Headers                core.Headers
 	Jitter                 bool
+	Instances              int
 	// Policies in the order of the file.
 	Policies []Policy
 }
@@ -66,6 +67,7 @@ func (f *File) Config(base core.Config, hooks map[string]core.Hooks) core.Config
 	base.Proxies, base.ProxyHeader = f.Proxies, f.ProxyHeader
 	base.IPv4Prefix, base.IPv6Prefix = f.IPv4Prefix, f.IPv6Prefix
 	base.Prefix, base.Headers, base.Jitter = f.Prefix, f.Headers, f.Jitter
+	base.Instances = f.Instances
 	base.Policies = make([]core.Policy, len(f.Policies))
 	for i, p := range f.Policies {
 		base.Policies[i] = p.ready(base.Now)

@@ -56,6 +56,7 @@ func (r *reader) parse(text []byte) *File {
 		"ipv6_prefix":  func(n *yaml.Node) { f.IPv6Prefix = int(r.number(n, 32, 128)) },
 		"prefix":       func(n *yaml.Node) { f.Prefix = r.text(n) },
 		"headers":      func(n *yaml.Node) { f.Headers = r.headers(n) },
+		"instances":    func(n *yaml.Node) { f.Instances = int(r.number(n, 1, 1_000_000)) },
 		"jitter":       func(n *yaml.Node) { f.Jitter = r.truth(n) },
 		"policies": func(n *yaml.Node) {
 			policies = n

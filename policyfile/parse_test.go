@@ -33,6 +33,7 @@ ipv6_prefix: 56
 prefix: "shop:"
 headers: both
 jitter: true
+instances: 3
 policies:
   - name: everything
     rate: 10/s; 1000/d@144m
@@ -46,6 +47,7 @@ policies:
     count_denied: true
     methods: [POST, UNSAFE]
     except: [/healthz]
+    on_failure: open
     on_change: reset
   - {name: plain, rate: none}
   - {name: smooth, rate: 5/m, strategy: gcra, burst: 3}
@@ -54,17 +56,17 @@ policies:
   - {name: fine, rate: 60/h, strategy: bucketed-window, precision: 1m}
 `)
 	if !slices.Equal(f.Proxies, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}) ||
-		f.ProxyHeader != "X-Real-IP" || f.IPv4Prefix != 24 || f.IPv6Prefix != 56 || f.Prefix != "shop:" || !f.Jitter ||
+		f.ProxyHeader != "X-Real-IP" || f.IPv4Prefix != 24 || f.IPv6Prefix != 56 || f.Prefix != "shop:" || !f.Jitter || f.Instances != 3 ||
 		f.Headers != core.HeadersDraft10|core.HeadersLegacy {
 		t.Errorf("%+v", f)
 	}
 	p := f.Policies[0]
-	if p.Key.String() != "ip+post:username" || !p.Fresh || p.Line != 10 {
+	if p.Key.String() != "ip+post:username" || !p.Fresh || p.Line != 11 {
 		t.Errorf("%+v", p)
 	}
 	p.Key = nil
 	want := core.Policy{Name: "everything", Rates: core.Rates{{Limit: 10, Window: time.Second}, {Limit: 1000, Window: 24 * time.Hour, Precision: 144 * time.Minute}},
-		Strategy: core.BucketedWindow{Align: core.Clock, Inclusive: true}, Missing: core.MissingShare, Cost: 2, Mode: core.Annotate,
+		Strategy: core.BucketedWindow{Align: core.Clock, Inclusive: true}, Missing: core.MissingShare, Cost: 2, Mode: core.Annotate, OnFailure: core.FailOpen,
 		CountDenied: true, Methods: []string{"POST", "UNSAFE"}, Except: []string{"/healthz"}}
 	if !reflect.DeepEqual(p.Policy, want) {
 		t.Errorf("%+v, want %+v", p.Policy, want)
@@ -116,12 +118,12 @@ func TestProblems(t *testing.T) {
     cost: 6
   - {name: e, rate: 20000/m, strategy: moving-window}
   - {name: f, rate: 7/m, strategy: bucketed-window, precision: 7s}
-  - {name: "g h", rate: 1/m, missing: drop, mode: log, on_change: x, count_denied: 1, burst: -1, precision: 5}
+  - {name: "g h", rate: 1/m, missing: drop, mode: log, on_change: x, on_failure: crash, count_denied: 1, burst: -1, precision: 5}
 `: {`3: rate "5/15x": unknown unit`, `4: method "post": write capitals`, `5: key "fot"`, `6: the name "login" is used twice`, `8: field "name" is here twice`,
 			`9: unknown strategy "leaky": use fixed-window, bucketed-window, sliding-window, moving-window or gcra`,
 			`11: burst belongs to gcra, not to moving-window`, `14: align: moving-window has no windows to align`, `15: on_change: reset does not go with`,
 			`18: cost 6 is above`, `19: moving-window: `, `20: bucketed-window: precision 7s does not divide`,
-			`21: missing: "drop"`, `21: mode: "log"`, `21: on_change: "x"`, `21: "1" is neither`, `21: "-1" is no number`, `21: "5" is no length`, `21: burst belongs`, `21: character ' '`},
+			`21: missing: "drop"`, `21: mode: "log"`, `21: on_change: "x"`, `21: on_failure: "crash"`, `21: "1" is neither`, `21: "-1" is no number`, `21: "5" is no length`, `21: burst belongs`, `21: character ' '`},
 		`policies:
   - name: a
     rate: 5/m

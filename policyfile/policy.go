@@ -31,6 +31,7 @@ func (r *reader) policy(n *yaml.Node, f *File) {
 		"missing":      func(n *yaml.Node) { r.missing(n, &p.Missing) },
 		"cost":         func(n *yaml.Node) { p.Cost = r.number(n, 1, core.MaxLimit) },
 		"mode":         func(n *yaml.Node) { p.Mode = r.mode(n) },
+		"on_failure":   func(n *yaml.Node) { p.OnFailure = r.onFailure(n) },
 		"count_denied": func(n *yaml.Node) { p.CountDenied = r.truth(n) },
 		"methods":      func(n *yaml.Node) { p.Methods = r.methods(n) },
 		"except":       func(n *yaml.Node) { p.Except = r.texts(n, "except") },
@@ -199,6 +200,19 @@ func (r *reader) mode(n *yaml.Node) core.Mode {
 		r.problem(n.Line, fmt.Sprintf("mode: %q", n.Value), "use enforce or annotate")
 	}
 	return core.Enforce
+}
+
+func (r *reader) onFailure(n *yaml.Node) core.FailureMode {
+	switch r.text(n) {
+	case "fallback":
+	case "closed":
+		return core.FailClosed
+	case "open":
+		return core.FailOpen
+	default:
+		r.problem(n.Line, fmt.Sprintf("on_failure: %q", n.Value), "use fallback, closed or open")
+	}
+	return core.Fallback
 }
 
 func (r *reader) fresh(n *yaml.Node) bool {

@@ -3,8 +3,8 @@ package replay
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
 
@@ -69,6 +69,7 @@ func NewLane(name string, file *policyfile.File, backend core.Backend, prefix st
 		User:    trace.User,
 		Now:     func() time.Time { return time.UnixMicro(l.at) }, // overrides end by the trace's own clock
 		Phase:   phase,
+		Logger:  slog.New(slog.DiscardHandler), // what could not be decided is counted
 	}, hooks)
 	l.config.Now = func() time.Time { return time.UnixMicro(l.at + l.shift) }
 	if prefix != "" {
@@ -156,10 +157,10 @@ func (l *Lane) decide(e *trace.Entry, o *Outcome) error {
 		o.Key = l.ledger.first
 	}
 	l.ledger.refunded = 0
-	l.count(e, o)
-	if broke(err) {
+	if err := l.ledger.failure; err != nil {
 		return fmt.Errorf("%s: %w", l.Name, err)
 	}
+	l.count(e, o)
 	return nil
 }
 
@@ -170,13 +171,6 @@ func (l *Lane) refund(m *core.Limiter, e *trace.Entry) (core.Decision, error) {
 	}
 	defer func() { l.ledger.refund = 0 }()
 	return m.PeekRequest(e)
-}
-
-// broke reports whether it was the backend that failed and not the entry that can
-// not be decided, as one without an address.
-func broke(err error) bool {
-	return err != nil && !errors.Is(err, core.ErrIdentity) && !errors.Is(err, core.ErrBodyTooLarge) &&
-		!errors.Is(err, core.ErrBodyBroken) && !errors.Is(err, core.ErrBodyEncoding)
 }
 
 func micros(d time.Duration) int64 {

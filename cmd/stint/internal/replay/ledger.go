@@ -26,6 +26,15 @@ type ledger struct {
 	refund   int64 // units to give back, in place of asking
 	refunded int64 // units that were
 	first    core.Key
+	failure  error // the first of the backend
+}
+
+// failed remembers the backend's failure. The Limiter would go on by the policies'
+// OnFailure, and a replay shall not.
+func (g *ledger) failed(err error) {
+	if g.failure == nil {
+		g.failure = err
+	}
 }
 
 // An address is a cell by content, as prints of 128 bits: several Limiters make
@@ -65,18 +74,23 @@ func (g *ledger) Take(ctx context.Context, at int64, asks []core.Ask, out []core
 	g.first = asks[0].Cell.Key
 	if g.refund > 0 {
 		if err := g.giveBack(ctx, at, asks); err != nil {
+			g.failed(err)
 			return at, err
 		}
 	}
 	now, err := g.inner.Take(ctx, at, asks, out)
+	g.failed(err)
+	for i := range out {
+		g.failed(out[i].Err)
+	}
 	if err != nil || asks[0].When == core.Never && g.refund == 0 {
 		return now, err
 	}
 	g.note(now, asks, out)
 	if len(g.accounts) >= g.sweepAt {
-		err = g.sweep(ctx)
+		g.failed(g.sweep(ctx))
 	}
-	return now, err
+	return now, nil
 }
 
 // note enters what was decided.
