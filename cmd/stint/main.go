@@ -54,6 +54,7 @@ const about = `Which limit should I choose, what would it do, and who is limited
   stint replay --rate 100/m access.log        who would have been refused
   stint advise access.log                     which limit to choose
   stint check limits.yaml                     what is wrong with a policy file
+  stint why -p limits.yaml -b redis://... --ip 203.0.113.7    why somebody is refused, and until when
 
 Commands run the production code of the library; under the clock of a trace
 where there is one. The exit code is 0 where all is fine, 1 where the answer is
@@ -70,6 +71,6 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newReplay(), newAdvise(), newCheck())
+	root.AddCommand(newReplay(), newAdvise(), newCheck(), newPeek(), newWhy(), newReset())
 	return root
 }

@@ -13,7 +13,7 @@ import (
 // What follows is left aside.
 func parseApache(text string, e *Entry) error {
 	host, rest, ok := strings.Cut(text, " ")
-	if !ok {
+	if !ok || host == "" {
 		return errApache
 	}
 	_, rest, _ = strings.Cut(rest, " ") // the client's own word for its user
@@ -36,9 +36,8 @@ func parseApache(text string, e *Entry) error {
 		return errApache
 	}
 	e.Client = address(host)
-	if !e.Client.IsValid() { // a name: counted as it is spelled
-		e.addHeader("Host-Name", host)
-		e.SetKey(host)
+	if !e.Client.IsValid() { // a server that looks names up
+		e.AddHeader("Host-Name", host)
 	}
 	if user != "-" {
 		e.UserName = user

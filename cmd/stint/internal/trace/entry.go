@@ -148,7 +148,8 @@ func (e *Entry) contentType() string {
 	return first(e.Fields, "Content-Type")
 }
 
-func (e *Entry) addHeader(name, value string) {
+// AddHeader adds a header field.
+func (e *Entry) AddHeader(name, value string) {
 	e.Fields = append(e.Fields, Field{textproto.CanonicalMIMEHeaderKey(name), value})
 }
 

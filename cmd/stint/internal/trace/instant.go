@@ -118,5 +118,5 @@ func clfTime(s string) (us int64, ok bool) {
 	}
 	t := time.Date(year, time.Month(month/3+1), day, hour, minute, second, 0, time.UTC)
 	us = t.UnixMicro() - int64(zone)*1e6
-	return us, us >= 0
+	return us, us >= 0 && us <= Latest && t.Day() == day
 }

@@ -115,7 +115,7 @@ func (s *scanner) attribute(name string, e *Entry) (err error) {
 	case "path":
 		return text(&e.URI)
 	case "headers":
-		return s.pairs(e.addHeader)
+		return s.pairs(e.AddHeader)
 	case "query":
 		return s.pairs(func(name, value string) { e.Args = append(e.Args, Field{name, value}) })
 	case "form":

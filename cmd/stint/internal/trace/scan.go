@@ -43,7 +43,7 @@ func (s *scanner) take(c byte) bool {
 
 // end is an error where something follows.
 func (s *scanner) end() error {
-	if s.peek() != 0 {
+	if s.space(); s.pos < len(s.text) {
 		return errJSON
 	}
 	return nil

@@ -40,7 +40,7 @@ func asText(keep func(e *Entry, text string)) property {
 }
 
 func asHeader(name string) property {
-	return asText(func(e *Entry, text string) { e.addHeader(name, text) })
+	return asText(func(e *Entry, text string) { e.AddHeader(name, text) })
 }
 
 var (
@@ -78,7 +78,7 @@ var caddyRequest = map[string]property{
 	"method":    asMethod,
 	"uri":       asURI,
 	"host":      asHeader("Host"),
-	"headers":   func(s *scanner, e *Entry) error { return s.pairs(e.addHeader) },
+	"headers":   func(s *scanner, e *Entry) error { return s.pairs(e.AddHeader) },
 }
 
 // caddy are those of the line.

@@ -116,7 +116,7 @@ func TestInstantsAreExact(t *testing.T) {
 			t.Errorf("%s is %d (%v), want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "yesterday", "17/Mai/2015:10:05:03 +0000", "99/May/2015:10:05:03 +0000", "1e300"} {
+	for _, text := range []string{"", "yesterday", "17/Mai/2015:10:05:03 +0000", "99/May/2015:10:05:03 +0000", "30/Feb/2015:10:05:03 +0000", "01/May/7000:00:00:00 +0000", "1e300"} {
 		if got, err := moment(text); err == nil {
 			t.Errorf("%q is %d", text, got)
 		}
