@@ -68,7 +68,7 @@ func NewLane(name string, file *policyfile.File, backend core.Backend, prefix st
 		Backend: l.ledger,
 		User:    trace.User,
 		Now:     func() time.Time { return time.UnixMicro(l.at) }, // overrides end by the trace's own clock
-		Phase:   phase,
+		Phase:   l.ledger.phase,
 		Logger:  slog.New(slog.DiscardHandler), // what could not be decided is counted
 	}, hooks)
 	l.config.Now = func() time.Time { return time.UnixMicro(l.at + l.shift) }
@@ -81,10 +81,6 @@ func NewLane(name string, file *policyfile.File, backend core.Backend, prefix st
 	l.natural, err = core.New(l.config)
 	return l, err
 }
-
-// phase staggers windows as a store outside the process does that has no secret:
-// the same on every run and on every backend.
-func phase(c core.Cell) int64 { return int64(c.Digest().Hash() % uint64(c.Space.Window())) }
 
 // recorded are the hooks of a policy: what a request costs is what was recorded.
 type recorded struct {

@@ -23,6 +23,8 @@ type ledger struct {
 	sweepAt  int   // accounts
 	least    int   // of sweepAt
 
+	asked []*account // of the asks that are being decided; nil where nothing is known
+
 	refund   int64 // units to give back, in place of asking
 	refunded int64 // units that were
 	first    core.Key
@@ -55,10 +57,12 @@ type account struct {
 	requests int64
 	refused  int64
 	rule     core.Rule
+	hash     uint64 // of the cell's phase, where hashed
+	hashed   bool
 }
 
 const (
-	firstSweep  = 1 << 16
+	firstSweep  = 1 << 17
 	leastSlack  = 60e6 // µs that a cell is kept beyond its end, for entries that come late
 	resetAtMost = 512
 )
@@ -78,12 +82,17 @@ func (g *ledger) Take(ctx context.Context, at int64, asks []core.Ask, out []core
 			return at, err
 		}
 	}
+	look := asks[0].When == core.Never
+	g.asked = g.asked[:0]
+	for i := range asks {
+		g.asked = append(g.asked, g.account(asks, i, !look))
+	}
 	now, err := g.inner.Take(ctx, at, asks, out)
 	g.failed(err)
 	for i := range out {
 		g.failed(out[i].Err)
 	}
-	if err != nil || asks[0].When == core.Never && g.refund == 0 {
+	if err != nil || look && g.refund == 0 {
 		return now, err
 	}
 	g.note(now, asks, out)
@@ -102,14 +111,14 @@ func (g *ledger) note(now int64, asks []core.Ask, out []core.Verdict) {
 		refused = refused || !asks[i].Soft && !out[i].OK
 	}
 	for i := range asks {
-		a, v := g.account(asks, i), &out[i]
+		a, v := g.asked[i], &out[i]
 		if a == nil {
 			continue
 		}
 		if v.ResetAfter < core.Forever {
 			a.until = max(a.until, now+v.ResetAfter)
 		}
-		if v.Charged {
+		if v.Receipt != (core.Receipt{}) { // what was refused and counted has none
 			a.receipt, a.charged, a.rule = v.Receipt, asks[i].Cost, asks[i].Rule
 		}
 		if a.counted && g.refund == 0 {
@@ -121,12 +130,28 @@ func (g *ledger) note(now int64, asks []core.Ask, out []core.Verdict) {
 	}
 }
 
-// account is that of an ask, opened where something is asked for the first time.
-// The first of the rates of one policy stands for the key.
-func (g *ledger) account(asks []core.Ask, i int) *account {
+// phase staggers windows as a store outside the process does that has no secret:
+// the same on every run and on every backend.
+func (g *ledger) phase(c core.Cell) int64 {
+	window := uint64(c.Space.Window())
+	for _, a := range g.asked {
+		if a == nil || a.cell.Key != c.Key {
+			continue
+		}
+		if !a.hashed { // a digest costs as much as a decision
+			a.hash, a.hashed = c.Digest().Hash(), true
+		}
+		return int64(a.hash % window)
+	}
+	return int64(c.Digest().Hash() % window)
+}
+
+// account is that of an ask. It is opened, on request, where there is none. The
+// first of the rates of one policy stands for the key.
+func (g *ledger) account(asks []core.Ask, i int, open bool) *account {
 	at := addressOf(&asks[i].Cell)
 	a := g.accounts[at]
-	if a == nil && g.refund == 0 {
+	if a == nil && open {
 		a = &account{cell: core.Cell{Space: asks[i].Cell.Space, Key: asks[i].Cell.Key.Clone()}, counted: true}
 		for _, b := range asks[:i] {
 			if b.Cell.Space.Policy() == asks[i].Cell.Space.Policy() && b.Cell.Key == asks[i].Cell.Key {

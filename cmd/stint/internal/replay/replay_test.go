@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -343,8 +342,34 @@ func TestSeriesJoinsSteps(t *testing.T) {
 
 // A trace on Redis would take other phases than one in memory, were they not given.
 func TestPhasesAreThoseOfAStoreWithoutASecret(t *testing.T) {
-	c := core.Cell{Space: core.NewSpace("p", 60e6, "sliding-staggered", nil, nil), Key: core.NewKey("a", "b")}
-	if got, want := phase(c), c.Phase(c.Digest().Hash()); got != want || !strings.HasSuffix(c.Space.Shape(), "staggered") {
-		t.Errorf("phase %d, want %d", got, want)
+	g := newLedger(memory.New())
+	space := core.NewSpace("p", 60e6, "sliding-staggered", nil, g.phase)
+	rule, err := core.SlidingWindow{}.Bind(core.Rate{Limit: 1, Window: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := core.Cell{Space: space, Key: core.NewKey("a", "b")}
+	want := int64(c.Digest().Hash() % 60e6)
+	for range 3 { // before there is an account, and afterwards
+		if got := c.Phase(0); got != want {
+			t.Errorf("phase %d, want %d", got, want)
+		}
+		if _, err := g.Take(t.Context(), 1, []core.Ask{{Cell: c, Rule: rule, Cost: 1}}, make([]core.Verdict, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What was refused and counted all the same can not be given back: a refund means
+// the latest charge that was admitted.
+func TestRefundsUnderCountDenied(t *testing.T) {
+	f := policies(t, "5/m", core.FixedWindow{Align: core.FirstHit})
+	f.Policies[0].CountDenied = true
+	l := lane(t, f)
+	ask(t, l, take(0, "a", 3))
+	ask(t, l, take(1, "a", 3)) // refused, and fills the window
+	o := ask(t, l, trace.Entry{At: 2, Op: trace.Refund, Keys: []string{"a"}})
+	if o.Refunded != 3 || o.Remaining != 3 {
+		t.Errorf("%+v, want 3 given back", o)
 	}
 }
