@@ -95,6 +95,20 @@ func TestWhatIsConsumedIsKeptOrReset(t *testing.T) {
 	}
 }
 
+// An override comes and goes without a reset.
+func TestOverridesKeepWhatIsConsumed(t *testing.T) {
+	l := open(t, fmt.Sprintf(one, "2/h", "reset"))
+	l.allowed("192.0.2.1")
+	l.write(`policies: [{name: api, rate: 2/h, strategy: moving-window, on_change: reset,
+  overrides: [{match: {ip: 192.0.2.1}, times: 2, until: 2999-01-01T00:00:00Z}]}]`)
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if n := l.allowed("192.0.2.1"); n != 2 {
+		t.Errorf("%d more pass, want 2: four, less the two that passed before", n)
+	}
+}
+
 // Outside of requests a key is given as it is; Key says how it is counted.
 func TestKeysOutsideOfRequests(t *testing.T) {
 	for _, choice := range []string{"keep", "reset"} {

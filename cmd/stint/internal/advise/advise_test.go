@@ -137,3 +137,12 @@ func TestHalvesLoseNothing(t *testing.T) {
 		}
 	}
 }
+
+// Windows that are aligned to the clock begin where they do in the trace.
+func TestEffectsAreAligned(t *testing.T) {
+	k := &Key{Uses: []Use{{59_999_999, 1}, {60_000_000, 1}, {119_999_999, 1}, {120_000_000, 1}}}
+	e, err := effect(core.FixedWindow{Align: core.Clock}, 1, time.Minute, []Peak{{Key: k}})
+	if want := (Effect{4, 1, 1, 1}); err != nil || e != want {
+		t.Errorf("%+v %v, want %+v", e, err, want)
+	}
+}

@@ -283,13 +283,19 @@ func (f *failing) Take(ctx context.Context, at int64, asks []core.Ask, out []cor
 }
 
 func TestABackendThatFailsEndsTheRun(t *testing.T) {
-	l, err := NewLane("x", policies(t, "1/m", nil), &failing{Backend: memory.New()}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := Run{Lanes: []*Lane{l}}
-	if err := r.Do(t.Context(), batches(take(1, "a", 1), take(2, "a", 1), take(3, "a", 1))); !errors.Is(err, core.ErrUnavailable) || r.Result.Entries != 1 {
-		t.Errorf("%v after %d entries, want unavailable after 1", err, r.Result.Entries)
+	for _, place := range []int{0, 1} {
+		lanes := []*Lane{lane(t, policies(t, "1/m", nil)), lane(t, policies(t, "1/m", nil))}
+		var err error
+		if lanes[place], err = NewLane("x", policies(t, "1/m", nil), &failing{Backend: memory.New()}, ""); err != nil {
+			t.Fatal(err)
+		}
+		one := func(yield func(*trace.Batch) bool) {
+			yield(&trace.Batch{Entries: []trace.Entry{take(1, "a", 1), take(2, "a", 1), take(3, "a", 1)}})
+		}
+		r := Run{Lanes: lanes}
+		if err := r.Do(t.Context(), one); !errors.Is(err, core.ErrUnavailable) || r.Result.Entries != 1 {
+			t.Errorf("%v after %d entries, want unavailable after 1", err, r.Result.Entries)
+		}
 	}
 }
 
@@ -334,6 +340,9 @@ func TestSeriesJoinsSteps(t *testing.T) {
 	var allowed, refused int64
 	for i := range s.Allowed {
 		allowed, refused = allowed+s.Allowed[i], refused+s.Refused[i]
+		if n := s.Allowed[i] + s.Refused[i]; n != s.Step/1000 && i < len(s.Allowed)-1 {
+			t.Errorf("step %d has %d requests, want one a millisecond", i, n)
+		}
 	}
 	if len(s.Allowed) > SeriesLength || len(s.Allowed) < SeriesLength/2-1 || allowed != 75_000 || refused != 25_000 || s.Start != 5e6 {
 		t.Errorf("%d steps of %d µs from %d: %d allowed, %d refused", len(s.Allowed), s.Step, s.Start, allowed, refused)
@@ -371,5 +380,25 @@ func TestRefundsUnderCountDenied(t *testing.T) {
 	o := ask(t, l, trace.Entry{At: 2, Op: trace.Refund, Keys: []string{"a"}})
 	if o.Refunded != 3 || o.Remaining != 3 {
 		t.Errorf("%+v, want 3 given back", o)
+	}
+}
+
+// A charge is refunded under the limit that it was made under: GCRA's receipts are
+// worth nothing under another one.
+func TestRefundsAcrossAnOverride(t *testing.T) {
+	f, err := policyfile.Parse("", []byte(`
+policies:
+  - {name: api, rate: 4/m, strategy: gcra, key: user,
+     overrides: [{match: {user: bob}, times: 2, until: 1970-01-01T00:00:01Z}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lane(t, f)
+	bob := trace.Entry{UserName: "bob", Cost: 4, HasCost: true}
+	ask(t, l, bob)
+	bob.At, bob.Op = 2e6, trace.Refund
+	if o := ask(t, l, bob); o.Refunded != 4 || o.Limit != 4 || o.Remaining != 4 {
+		t.Errorf("%+v, want all of it given back", o)
 	}
 }
