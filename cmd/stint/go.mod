@@ -3,9 +3,11 @@ module github.com/stint-go/stint/cmd/stint
 go 1.26.0
 
 require (
+	github.com/bradfitz/gomemcache v0.0.0-20260422231931-4d751bb6e37c
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/spf13/cobra v1.10.2
 	github.com/stint-go/stint v0.0.0
+	github.com/stint-go/stint/backends/memcached v0.0.0-00010101000000-000000000000
 	github.com/stint-go/stint/backends/redis v0.0.0-00010101000000-000000000000
 	github.com/stint-go/stint/policyfile v0.0.0-00010101000000-000000000000
 	golang.org/x/term v0.47.0
@@ -22,6 +24,7 @@ require (
 
 replace (
 	github.com/stint-go/stint => ../..
+	github.com/stint-go/stint/backends/memcached => ../../backends/memcached
 	github.com/stint-go/stint/backends/redis => ../../backends/redis
 	github.com/stint-go/stint/policyfile => ../../policyfile
 )

@@ -28,7 +28,7 @@ type looker struct {
 func (k *looker) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&k.file, "policies", "p", "", "policy `file` of the application")
-	f.StringVarP(&k.backend, "backend", "b", "", "store of the application: redis://host:port")
+	f.StringVarP(&k.backend, "backend", "b", "", "store of the application: redis://host:port or memcached://host:port")
 	f.StringVar(&k.secretFile, "secret-file", "", "`file` with the application's Config.Secret, where it has one")
 	f.StringSliceVar(&k.only, "policy", nil, "names of policies to look at (default: all)")
 	f.StringVar(&k.ip, "ip", "", "address of the client")
@@ -40,7 +40,7 @@ func (k *looker) addTo(cmd *cobra.Command) {
 	f.StringArrayVar(&k.form, "form", nil, "form field as `name=value`; repeated")
 	cobra.CheckErr(cmd.MarkFlagRequired("policies"))
 	cobra.CheckErr(cmd.MarkFlagRequired("backend"))
-	complete(cmd, "backend", "redis://127.0.0.1:6379")
+	complete(cmd, "backend", "redis://127.0.0.1:6379", "memcached://127.0.0.1:11211")
 }
 
 // A sight is a policy with a Limiter of its own, so that one that lacks a key says

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	memcachedlimit "github.com/stint-go/stint/backends/memcached"
 	redislimit "github.com/stint-go/stint/backends/redis"
 	"github.com/stint-go/stint/cmd/stint/internal/trace"
 	"github.com/stint-go/stint/core"
@@ -23,14 +24,37 @@ policies:
   - {name: free, rate: none}
 `
 
-// An application limits by a file on a real Redis, and the command looks into it.
-func TestLookingIntoALiveStore(t *testing.T) {
+// An application limits by a file on a real store, and the command looks into it.
+func TestLookingIntoALiveRedis(t *testing.T) {
 	server := servers.Redis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { client.Close() })
+	backend, err := redislimit.New(client, redislimit.Options{Timeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testLooks(t, "redis://"+server.Addr(), backend)
+	if left := server.Do("dbsize"); left != "0" {
+		t.Errorf("%s keys are left, want none", left)
+	}
+}
+
+func TestLookingIntoALiveMemcached(t *testing.T) {
+	server := servers.Memcached(t)
+	backend, err := memcachedlimit.New([]string{server.Addr()}, memcachedlimit.Options{Timeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { backend.Close() })
+	testLooks(t, "memcached://"+server.Addr(), backend)
+}
+
+func testLooks(t *testing.T, url string, backend core.Backend) {
 	dir := t.TempDir()
 	file, secretFile := filepath.Join(dir, "limits.yaml"), filepath.Join(dir, "secret")
 	write(t, file, liveFile)
 	write(t, secretFile, "sixteen bytes at least\n")
-	app := application(t, file, server.Addr(), "sixteen bytes at least")
+	app := application(t, file, backend, "sixteen bytes at least")
 	bob := &trace.Entry{Verb: "POST", Client: netip.MustParseAddr("203.0.113.7"), Form: []trace.Field{{Name: "username", Value: "bob"}}, UserName: "bob"}
 	for range 2 {
 		if _, err := app.AllowRequest(bob); err != nil {
@@ -39,7 +63,7 @@ func TestLookingIntoALiveStore(t *testing.T) {
 	}
 	look := func(stdin, command string, args ...string) (int, string) {
 		t.Helper()
-		args = append([]string{command, "-p", file, "-b", "redis://" + server.Addr(), "--secret-file", secretFile}, args...)
+		args = append([]string{command, "-p", file, "-b", url, "--secret-file", secretFile}, args...)
 		code, out, errs := stint(t, stdin, args...)
 		if errs != "" {
 			t.Fatal(errs)
@@ -85,20 +109,11 @@ func TestLookingIntoALiveStore(t *testing.T) {
 	if code, out = look("", "reset", append(who, "--yes")...); code != fine || strings.Contains(out, "[y/N]") {
 		t.Errorf("reset --yes: exit code %d: %s", code, out)
 	}
-	if left := server.Do("dbsize"); left != "0" {
-		t.Errorf("%s keys are left, want none", left)
-	}
 }
 
 // application is the Limiter of an application.
-func application(t *testing.T, file, addr, secret string) *core.Limiter {
+func application(t *testing.T, file string, backend core.Backend, secret string) *core.Limiter {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: addr})
-	t.Cleanup(func() { client.Close() })
-	backend, err := redislimit.New(client, redislimit.Options{Timeout: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
 	limits, err := policyfile.Open(file, core.Config{Backend: backend, User: trace.User, Secret: []byte(secret)}, policyfile.Options{})
 	if err != nil {
 		t.Fatal(err)

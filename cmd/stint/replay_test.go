@@ -37,7 +37,7 @@ const smallDecided = `{"at_ms":0,"key":"a","cost":1,"allowed":true,"limit":3,"re
 // Every figure of every decision, on each backend.
 func TestDecisionsWordForWord(t *testing.T) {
 	server := servers.Redis(t)
-	for _, backend := range []string{"memory", "redis://" + server.Addr()} {
+	for _, backend := range []string{"memory", "redis://" + server.Addr(), "memcached://" + servers.Memcached(t).Addr()} {
 		file := filepath.Join(t.TempDir(), "out.jsonl")
 		code, _, errs := stint(t, small, "replay", "--rate", "3/m", "--strategy", "fixed-window", "--align", "first", "--backend", backend, "--decisions", file)
 		if code != fine {
@@ -81,6 +81,8 @@ func TestExitCodes(t *testing.T) {
 		{"replay --rate 100/m --summary xml", "table, json or none", wrong},
 		{"replay --rate 100/m --backend mysql://x", "use memory", wrong},
 		{"replay --rate 100/m --backend redis://127.0.0.1:1", "does not answer", wrong},
+		{"replay --rate 100/m --backend memcached://127.0.0.1:1", "does not answer", wrong},
+		{"replay --rate 100/m --backend memcached:x", "memcached://host:11211", wrong},
 		{"replay --rate 100/m --sort -1s", "0 or more", wrong},
 		{"replay --rate 100/m " + dir, "is a directory", wrong},
 		{"replay --rate 100/m none.log", "no such file", wrong},

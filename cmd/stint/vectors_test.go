@@ -329,6 +329,10 @@ func TestVectorsOnRedis(t *testing.T) {
 	}
 }
 
+func TestVectorsOnMemcached(t *testing.T) {
+	testVectors(t, "memcached://"+servers.Memcached(t).Addr())
+}
+
 func testVectors(t *testing.T, backend string) {
 	for name, f := range families {
 		t.Run(name, func(t *testing.T) {
