@@ -7,9 +7,9 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/spf13/cobra v1.10.2
 	github.com/stint-go/stint v0.0.0
-	github.com/stint-go/stint/backends/memcached v0.0.0-00010101000000-000000000000
-	github.com/stint-go/stint/backends/redis v0.0.0-00010101000000-000000000000
-	github.com/stint-go/stint/policyfile v0.0.0-00010101000000-000000000000
+	github.com/stint-go/stint/backends/memcached v0.0.0
+	github.com/stint-go/stint/backends/redis v0.0.0
+	github.com/stint-go/stint/policyfile v0.0.0
 	golang.org/x/term v0.47.0
 )
 
