@@ -17,7 +17,10 @@ type after struct {
 }
 
 // waits reports whether there is something to do for whom is still on his way.
-func (a *after) waits() bool { return a.inFlight || a.countIf != nil || a.resetIf != nil }
+func (a *after) waits() bool { return a.inFlight || a.asksStatus() }
+
+// asksStatus reports whether the status of the response decides something.
+func (a *after) asksStatus() bool { return a.countIf != nil || a.resetIf != nil }
 
 // OnStatus is for Policy.CountIf and Policy.ResetIf: the response has one of these
 // statuses, as in OnStatus(401, 403), or one of a class: 4 is 400 to 499. It panics
@@ -59,17 +62,19 @@ func (p *policy) setAfter(in *Policy) error {
 	return errors.Join(errs...)
 }
 
-// Settles tells adapters that Finish has something to do, so that they have to
-// find out the status of the response. They ask once.
-func (l *Limiter) Settles() bool { return l.settles }
+// Waits reports whether something depends on the status of the response, so that
+// the adapter has to find it out and to call Finish.
+func (v *Visit) Waits() bool {
+	return slices.ContainsFunc(v.held, func(h held) bool { return h.quota.policy.after.asksStatus() })
+}
 
 // Finish settles a request whose response is known: adapters call it with the
-// status that the client gets, after the framework's own error handling, unless
-// Settles says that there is no need. n may be another Native than Enter's, of the
-// same request. A handler that panics has no status: Leave does then what must be
-// done in any case.
+// status that the client gets, after the framework's own error handling, where
+// Waits says so. n may be another Native than Enter's, of the same request. A
+// handler that panics has no status: Leave does then what must be done in any case.
+// No panic of the application's functions passes Finish.
 //
-// What was charged is never given back to a client that has hung up.
+// To a client that has hung up nothing is given back, and nothing is forgotten.
 func (v *Visit) Finish(n Native, status int) {
 	list := v.held
 	v.held = nil
@@ -91,7 +96,7 @@ func (v *Visit) Finish(n Native, status int) {
 		case p.after.inFlight, p.after.countIf != nil && !gone && !slices.Contains(counts, p):
 			s.giveBack(h)
 		}
-		if slices.Contains(resets, p) {
+		if !gone && slices.Contains(resets, p) {
 			cells = append(cells, h.ask.Cell)
 		}
 	}
@@ -111,7 +116,7 @@ func (l *Limiter) outcome(n Native, status int, list []held) (counts, resets []*
 			continue
 		}
 		ask := func(f func(Request, int) bool) (yes bool, err error) {
-			defer recoverHook(&err)
+			defer recoverAll(&err)
 			return f != nil && f(&c.req, status), nil
 		}
 		counted, err := ask(p.after.countIf)

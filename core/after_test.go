@@ -3,6 +3,9 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
@@ -100,6 +103,81 @@ func TestNothingIsGivenBackToWhoLeaves(t *testing.T) {
 	v.Leave()
 	if left := remaining(t, l, n); left != 3 {
 		t.Errorf("%d left", left)
+	}
+}
+
+// Who hangs up has had no answer, and nothing is forgotten for one: a handler
+// whose own work ends with the client often returns without a word, and the status
+// then is 200.
+func TestWhoLeavesIsNotForgiven(t *testing.T) {
+	l := limiter(t, newClock(), core.Policy{Name: "login", Rate: "5/d", ResetIf: core.OnStatus(2)})
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := httplimit.Request(httptest.NewRequest("GET", "/", nil).WithContext(ctx))
+	v := enter(l, gone)
+	cancel()
+	v.Finish(gone, 200)
+	v.Leave()
+	if left := remaining(t, l, get("192.0.2.1")); left != 4 {
+		t.Errorf("%d left", left)
+	}
+}
+
+// panicking are hooks and functions that panic where they are told to.
+type panicking struct {
+	core.Base
+	where string
+	with  any
+}
+
+func (p *panicking) at(where string) {
+	if p.where == where {
+		panic(p.with)
+	}
+}
+
+func (p *panicking) Denied(core.Request, core.Decision)              { p.at("denied") }
+func (p *panicking) RecordDenial(core.Request, core.Entry, core.Key) { p.at("record") }
+func (p *panicking) Observe(e core.Event)                            { p.at(e.Kind.String()) }
+func (p *panicking) status(where string) func(core.Request, int) bool {
+	return func(core.Request, int) bool { p.at(where); return false }
+}
+
+// Whoever panics, and with what: what runs no longer is not in flight, the rest of
+// the request is settled, and after the response nothing passes Finish, for there
+// are frameworks that catch nothing.
+func TestPanicsKeepNoSlot(t *testing.T) {
+	for _, with := range []any{"a hook's own", http.ErrAbortHandler} {
+		for _, where := range []string{"denied", "record", "decided", "refused", "countIf", "resetIf", "settled"} {
+			t.Run(fmt.Sprint(where, " ", with), func(t *testing.T) {
+				p := &panicking{where: where, with: with}
+				l := configured(t, core.Config{Backend: memory.New(), Observer: p, Logger: slog.New(slog.DiscardHandler), Policies: []core.Policy{
+					{Name: "run", Rate: "1/h", Strategy: core.InFlight{}},
+					{Name: "soft", Rate: "0/s", Mode: core.Annotate, Hooks: p},
+					{Name: "count", Rate: "10/d", Strategy: core.MovingWindow{}, CountIf: p.status("countIf"), ResetIf: p.status("resetIf")},
+				}})
+				n := get("192.0.2.1")
+				for range 2 {
+					entered := false
+					func() {
+						v := new(core.Visit)
+						defer func() {
+							if r := recover(); r != nil && (entered || r != http.ErrAbortHandler) {
+								t.Errorf("a panic passed: %v", r)
+							}
+						}()
+						defer v.Leave()
+						l.Enter(n, 0, v)
+						if entered = true; v.Pass {
+							v.Finish(n, 200)
+						}
+					}()
+				}
+				d, err := l.Peek(t.Context(), "run", keyOf("192.0.2.1"), 1)
+				if err != nil || !d.Allowed {
+					t.Errorf("a slot is held by nobody: %+v, %v", d, err)
+				}
+			})
+		}
 	}
 }
 

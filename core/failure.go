@@ -54,6 +54,14 @@ func recoverHook(err *error) {
 	*err = &hookPanic{value: p, stack: debug.Stack()}
 }
 
+// recoverAll is recoverHook where no panic may go on: nobody may be there to catch
+// it, or there is something left to do.
+func recoverAll(err *error) {
+	if p := recover(); p != nil {
+		*err = &hookPanic{value: p, stack: debug.Stack()}
+	}
+}
+
 // isAbort recognises http.ErrAbortHandler, which core can not import. Even
 // looking at what somebody panicked with may panic.
 func isAbort(p any) (is bool) {

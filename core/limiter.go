@@ -149,14 +149,14 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 			l.release(c)
 			return err
 		}
+		if l.settles && v.Decision.Allowed { // before hooks are called, which may panic
+			v.held = l.hold(c, &v.Decision, (*policy).waitsForAnswer)
+			v.Reservation = l.reserve(l.hold(c, &v.Decision, (*policy).reserves))
+		}
 		l.observe(c, &v.Decision)
 	}
 	if err := l.answer(c, v); err != nil {
 		return err
-	}
-	if v.Pass && l.settles {
-		v.held = l.hold(c, &v.Decision, (*policy).waitsForAnswer)
-		v.Reservation = l.reserve(l.hold(c, &v.Decision, (*policy).reserves))
 	}
 	l.release(c)
 	return nil

@@ -84,7 +84,7 @@ func (l *Limiter) tell(e Event) {
 			l.complain.about(err)
 		}
 	}()
-	defer recoverHook(&err)
+	defer recoverAll(&err)
 	l.config.Observer.Observe(e)
 }
 

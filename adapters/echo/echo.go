@@ -23,7 +23,7 @@ import (
 // of the handler goes to Echo's error handler from here, as from Echo's own
 // Logger, and no further.
 func New(l *core.Limiter) echo.MiddlewareFunc {
-	keep, settles := l.KeepsDecision(), l.Settles()
+	keep := l.KeepsDecision()
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			h := c.Response().Header() // its address is the request's: middleware may wrap c, not the map
@@ -45,7 +45,7 @@ func New(l *core.Limiter) echo.MiddlewareFunc {
 				c.Set(reservationKey, v.Reservation)
 			}
 			err := next(c)
-			if settles {
+			if v.Waits() {
 				if err != nil { // only the error handler knows the status
 					c.Error(err)
 				}

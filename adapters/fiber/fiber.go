@@ -26,7 +26,7 @@ import (
 // up, so such a request is settled like any other; and the body of a streamed
 // response is written after that.
 func New(l *core.Limiter) fiber.Handler {
-	keep, settles := l.KeepsDecision(), l.Settles()
+	keep := l.KeepsDecision()
 	return func(c *fiber.Ctx) error {
 		var v core.Visit
 		defer v.Leave()
@@ -42,7 +42,7 @@ func New(l *core.Limiter) fiber.Handler {
 			c.Locals(reservationKey{}, v.Reservation)
 		}
 		err := c.Next() // so that Leave comes after the handler
-		if settles {
+		if v.Waits() {
 			if err != nil && c.App().ErrorHandler(c, err) != nil { // only it knows the status
 				c.Status(fiber.StatusInternalServerError)
 			}

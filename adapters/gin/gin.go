@@ -18,7 +18,7 @@ import (
 // New is the middleware that lets a request pass where l admits it, for an
 // engine, a group or a route. Where l is met twice in one request, it decides once.
 func New(l *core.Limiter) gin.HandlerFunc {
-	keep, settles := l.KeepsDecision(), l.Settles()
+	keep := l.KeepsDecision()
 	return func(c *gin.Context) {
 		var v core.Visit
 		defer v.Leave()
@@ -35,7 +35,7 @@ func New(l *core.Limiter) gin.HandlerFunc {
 			c.Set(reservationKey{}, v.Reservation)
 		}
 		c.Next() // so that Leave comes after the handler
-		if settles {
+		if v.Waits() {
 			v.Finish(native{c}, c.Writer.Status())
 		}
 	}

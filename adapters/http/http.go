@@ -22,7 +22,7 @@ import (
 // is it known. Where l is met twice in one request, it decides once; but what has
 // header fields of its own, as http.TimeoutHandler has, makes it two requests.
 func New(l *core.Limiter) func(http.Handler) http.Handler {
-	keep, settles := l.KeepsDecision(), l.Settles()
+	keep := l.KeepsDecision()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var v core.Visit
@@ -43,7 +43,7 @@ func New(l *core.Limiter) func(http.Handler) http.Handler {
 			if v.Reservation != nil {
 				r = r.WithContext(context.WithValue(r.Context(), reservationKey{}, v.Reservation))
 			}
-			if !settles {
+			if !v.Waits() {
 				next.ServeHTTP(w, r)
 				return
 			}
