@@ -44,7 +44,7 @@ func New(l *core.Limiter) fiber.Handler {
 		err := c.Next() // so that Leave comes after the handler
 		if v.Waits() {
 			if err != nil && c.App().ErrorHandler(c, err) != nil { // only it knows the status
-				c.Status(fiber.StatusInternalServerError)
+				_ = c.SendStatus(fiber.StatusInternalServerError) // as Fiber does
 			}
 			v.Finish(native{c}, c.Response().StatusCode())
 			return nil

@@ -300,6 +300,40 @@ func TestErrorHandlers(t *testing.T) {
 	}
 }
 
+// Where the status is waited for, an error ends as it does without a limiter, also
+// where the application's handler fails itself; where none is, it is left alone.
+func TestErrorsOfHandlers(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		policy *core.Policy
+		passed bool // the error reaches the middleware outside
+	}{
+		{"no limiter", nil, true},
+		{"waiting", &core.Policy{Name: "login", Rate: "9/d", CountIf: core.OnStatus(401)}, false},
+		{"reserving", &core.Policy{Name: "login", Rate: "9/d", Reserve: true}, true},
+		{"in flight", &core.Policy{Name: "login", Rate: "9/d", Strategy: core.InFlight{}}, true},
+		{"not concerned", &core.Policy{Name: "login", Rate: "9/d", CountIf: core.OnStatus(401), Methods: []string{"POST"}}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var seen error
+			app := newApp(fiber.Config{ErrorHandler: func(*fiber.Ctx, error) error { return errors.New("again") }})
+			app.Use(func(c *fiber.Ctx) error {
+				seen = c.Next()
+				return seen
+			})
+			handlers := []fiber.Handler{func(*fiber.Ctx) error { return errors.New("handler") }}
+			if tc.policy != nil {
+				handlers = append([]fiber.Handler{fiberlimit.New(limiter(t, *tc.policy))}, handlers...)
+			}
+			app.Get("/", handlers...)
+			r, body := dial(t, app).send("GET /")
+			if r.StatusCode != 500 || body != "Internal Server Error" || (seen != nil) != tc.passed {
+				t.Errorf("%s %q, passed on: %v", r.Status, body, seen)
+			}
+		})
+	}
+}
+
 // A panic that passes would end the process, and with it the tests.
 func TestNoHookEndsTheProcess(t *testing.T) {
 	boom := func() { panic("hook") }

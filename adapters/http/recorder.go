@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -39,19 +40,48 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// ReadFrom lets the connection send files as it would without the recorder.
-func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
+// WriteString spares io.WriteString the copy, as it does without the recorder.
+func (w *recorder) WriteString(s string) (int, error) {
 	w.note(http.StatusOK)
-	return io.Copy(w.ResponseWriter, r)
+	return io.WriteString(w.ResponseWriter, s)
 }
 
-func (w *recorder) Flush() {
-	w.note(http.StatusOK)
-	http.NewResponseController(w.ResponseWriter).Flush()
+// ReadFrom lets the connection send files as it would without the recorder. Where
+// there was nothing to read the handler can still answer otherwise.
+func (w *recorder) ReadFrom(r io.Reader) (n int64, err error) {
+	if n, err = io.Copy(w.ResponseWriter, r); n > 0 {
+		w.note(http.StatusOK)
+	}
+	return n, err
 }
 
+// Flush implements http.Flusher, which has no error to tell.
+func (w *recorder) Flush() { _ = w.FlushError() }
+
+// FlushError is what an http.ResponseController calls.
+func (w *recorder) FlushError() error {
+	err := http.NewResponseController(w.ResponseWriter).Flush()
+	if !errors.Is(err, http.ErrNotSupported) {
+		w.note(http.StatusOK)
+	}
+	return err
+}
+
+// Hijack hands the connection over: nobody knows what is sent there, but nearly
+// always that the protocol is another one.
 func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(w.ResponseWriter).Hijack()
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		w.note(http.StatusSwitchingProtocols)
+	}
+	return conn, rw, err
+}
+
+func (w *recorder) Push(target string, opts *http.PushOptions) error {
+	if p, ok := w.ResponseWriter.(http.Pusher); ok {
+		return p.Push(target, opts)
+	}
+	return http.ErrNotSupported
 }
 
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
