@@ -187,11 +187,30 @@ func (p flatPrefix) compare(q flatPrefix) int {
 
 // flatAddrOf is a valid address, an IPv4 one in whatever form as v4-mapped.
 func flatAddrOf(a netip.Addr) flatAddr {
-	b := a.As16()
+	f := flatAddrAsItIs(a)
 	if nat64.Contains(a.WithZone("")) {
-		copy(b[:], "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff")
+		f = flatAddr{0, 0xffff<<32 | f.lo&(1<<32-1)}
 	}
+	return f
+}
+
+func flatAddrAsItIs(a netip.Addr) flatAddr {
+	b := a.As16()
 	return flatAddr{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
+}
+
+// flatPrefixOf is a valid prefix, unmapped: of IPv4 in whatever form, or of IPv6.
+func flatPrefixOf(p netip.Prefix) (flatPrefix, error) {
+	a, bits := p.Masked().Addr(), p.Bits()
+	switch {
+	case a.Is4():
+		return flatPrefix{flatAddrAsItIs(a), uint8(bits + 96)}, nil
+	case p.Masked() == nat64:
+		return flatPrefix{}, fmt.Errorf("%v is all of IPv4, as a translator shows it: if that is meant, write 0.0.0.0/0", p)
+	case bits > nat64.Bits():
+		return flatPrefix{flatAddrOf(a), uint8(bits)}, nil
+	}
+	return flatPrefix{flatAddrAsItIs(a), uint8(bits)}, nil
 }
 
 func flatten(prefixes []netip.Prefix) (flat []flatPrefix, err error) {
@@ -199,15 +218,15 @@ func flatten(prefixes []netip.Prefix) (flat []flatPrefix, err error) {
 	flat = make([]flatPrefix, 0, len(prefixes))
 	for i, p := range prefixes {
 		p, err := proxyPrefix(p)
+		var f flatPrefix
+		if err == nil {
+			f, err = flatPrefixOf(p)
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("stint: prefix %d of %d: %w", i+1, len(prefixes), err))
 			continue
 		}
-		bits := p.Bits()
-		if p.Addr().Is4() {
-			bits += 96
-		}
-		flat = append(flat, flatPrefix{flatAddrOf(p.Masked().Addr()), uint8(bits)})
+		flat = append(flat, f)
 	}
 	return flat, errors.Join(errs...)
 }

@@ -111,6 +111,28 @@ func TestListKnowsTheFormsOfIPv4(t *testing.T) {
 	}
 }
 
+// A prefix around the addresses of NAT64 is one of IPv6, and no more than that.
+func TestListOfPrefixesAroundNAT64(t *testing.T) {
+	for _, tc := range []struct{ prefix, in, out string }{
+		{"64:ff9b::192.0.2.0/120", "192.0.2.1", "192.0.3.1"},
+		{"64:ff9b::/64", "64:ff9b::1:0:0:1", "::1"},
+		{"64:ff9b::/32", "64:ff9b:1::", "::ffff:0:0:1"},
+	} {
+		var l List
+		if err := l.Replace(Entries{Prefixes: []netip.Prefix{netip.MustParsePrefix(tc.prefix)}}); err != nil {
+			t.Fatal(err)
+		}
+		if !l.Contains(netip.MustParseAddr(tc.in)) || l.Contains(netip.MustParseAddr(tc.out)) {
+			t.Errorf("%s: %s %v, %s %v", tc.prefix, tc.in, l.Contains(netip.MustParseAddr(tc.in)), tc.out, l.Contains(netip.MustParseAddr(tc.out)))
+		}
+	}
+	var l List
+	err := l.Replace(Entries{Prefixes: []netip.Prefix{netip.MustParsePrefix("64:ff9b::/96")}})
+	if err == nil || !strings.Contains(err.Error(), "0.0.0.0/0") || l.Contains(netip.MustParseAddr("192.0.2.1")) {
+		t.Errorf("all of IPv4 by another name: %v", err)
+	}
+}
+
 // A change with a bad prefix changes nothing, and names each bad one.
 func TestListRefusesBadPrefixes(t *testing.T) {
 	var l List
