@@ -24,8 +24,11 @@ func (a *after) asksStatus() bool { return a.countIf != nil || a.resetIf != nil 
 
 // OnStatus is for Policy.CountIf and Policy.ResetIf: the response has one of these
 // statuses, as in OnStatus(401, 403), or one of a class: 4 is 400 to 499. It panics
-// where a number is neither, when the program starts.
+// where a number is neither, or there is none, when the program starts.
 func OnStatus(statuses ...int) func(Request, int) bool {
+	if len(statuses) == 0 {
+		panic("stint: OnStatus(): name the statuses, as none would never be met")
+	}
 	for _, s := range statuses {
 		if (s < 1 || s > 5) && (s < 100 || s > 599) {
 			panic(fmt.Sprintf("stint: OnStatus(%d): use a status from 100 to 599, or a class from 1 to 5", s))
@@ -45,7 +48,7 @@ func (p *policy) waitsForAnswer() bool { return p.after.waits() }
 func (p *policy) setAfter(in *Policy) error {
 	p.after = after{reserve: in.Reserve, countIf: in.CountIf, resetIf: in.ResetIf,
 		failures: in.Ban != nil && in.Ban.Failures}
-	_, p.after.inFlight = in.Strategy.(InFlight)
+	_, p.after.inFlight = in.Strategy.(endsLater)
 	var errs []error
 	bad := func(is bool, text string) {
 		if is {
@@ -55,6 +58,7 @@ func (p *policy) setAfter(in *Policy) error {
 	a := &p.after
 	bad(a.reserve && a.countIf != nil, "Reserve and CountIf both settle what was charged: keep one")
 	bad(a.inFlight && (a.reserve || a.countIf != nil), "InFlight gives back what was charged when the request ends: leave Reserve and CountIf out")
+	bad(a.inFlight && a.resetIf != nil, "InFlight: ResetIf would forget what still runs: leave it out")
 	bad(a.inFlight && in.CountDenied, "InFlight counts what runs, and what is refused does not: leave CountDenied out")
 	bad(a.failures && a.countIf == nil, "Ban.Failures: say what a failure is with CountIf, for example core.OnStatus(401)")
 	bad((in.Mode == Shadow || in.Candidate != nil) && (a.reserve || a.waits()),

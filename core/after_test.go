@@ -295,6 +295,35 @@ func fieldText(d core.Decision) (text string) {
 	return text
 }
 
+// A strategy that is made of InFlight gives back what it took, too.
+func TestInFlightInOtherHands(t *testing.T) {
+	type mine struct{ core.InFlight }
+	for _, strategy := range []core.Strategy{&core.InFlight{}, mine{}} {
+		l := limiter(t, newClock(), core.Policy{Name: "export", Rate: "1/h", Strategy: strategy})
+		for range 2 {
+			if n := get("192.0.2.1"); !pass(l, n, 200) {
+				t.Errorf("%T: a slot is held by nobody", strategy)
+			}
+		}
+	}
+}
+
+// Who asks for a request can not tell its end.
+func TestInFlightIsNotAskedForRequests(t *testing.T) {
+	l := limiter(t, newClock(), core.Policy{Name: "all", Rate: "9/d", Strategy: core.MovingWindow{}},
+		core.Policy{Name: "export", Rate: "1/h", Strategy: core.InFlight{}})
+	n := get("192.0.2.1")
+	if d, err := l.AllowRequest(n); !errors.Is(err, core.ErrUnsupported) || d.Allowed {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err := l.PeekRequest(n); err != nil || !d.Allowed || d.Remaining != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err := l.Peek(t.Context(), "all", keyOf("192.0.2.1"), 0); err != nil || d.Remaining != 9 {
+		t.Errorf("something was charged: %+v, %v", d, err)
+	}
+}
+
 // The estimate is settled once: less is given back, more is owed.
 func TestReservation(t *testing.T) {
 	for _, strategy := range []core.Strategy{core.FixedWindow{}, core.BucketedWindow{}, core.SlidingWindow{}, core.MovingWindow{}, core.GCRA{}} {
@@ -446,21 +475,24 @@ func TestAfterIsCheckedByNew(t *testing.T) {
 		{Name: "d", Rate: "1/m", Ban: &core.Ban{After: 1, Within: time.Hour, For: time.Hour, Failures: true}},
 		{Name: "e", Rate: "1/m", Mode: core.Shadow, CountIf: yes},
 		{Name: "f", Rate: "1/m", Candidate: &core.Candidate{Rate: "2/m"}, Reserve: true},
+		{Name: "g", Rate: "1/m", Strategy: core.InFlight{}, ResetIf: yes},
+		{Name: "h", Rate: "1/m", Candidate: &core.Candidate{Strategy: &core.InFlight{}}},
 	}})
 	for _, part := range []string{`"a": Reserve and CountIf`, `"b": InFlight gives back`, `"c": InFlight counts what runs`,
-		`"d": Ban.Failures: say what`, `"e": a shadow`, `"f": a shadow`} {
+		`"d": Ban.Failures: say what`, `"e": a shadow`, `"f": a shadow`,
+		`"g": InFlight: ResetIf`, `"h": Candidate: InFlight`} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is missing in %v", part, err)
 		}
 	}
-	for _, status := range []int{0, 6, 99, 600, -1} {
+	for _, statuses := range [][]int{{0}, {6}, {99}, {600}, {-1}, {401, 0}, nil} {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("OnStatus(%d)", status)
+					t.Errorf("OnStatus(%d)", statuses)
 				}
 			}()
-			core.OnStatus(status)
+			core.OnStatus(statuses...)
 		}()
 	}
 	if f := core.OnStatus(4, 503); !f(nil, 404) || !f(nil, 503) || f(nil, 500) || f(nil, 200) {

@@ -7,7 +7,8 @@ package core
 // ever. What runs longer runs uncounted from then on.
 //
 // It serves the requests that a middleware lets through, and Limiter.Reserve; a
-// policy that counts so can not be asked by Allow, where nobody would tell the end.
+// policy that counts so can not be asked by Allow and AllowRequest, where nobody
+// would tell the end.
 //
 // A refused request can be admitted as soon as one of the others ends, which
 // nobody can foretell: RetryAfter is the latest instant, not the promise that it
@@ -19,6 +20,12 @@ type InFlight struct {
 	// Max is as in MovingWindow.
 	Max int64
 }
+
+// endsLater marks a Strategy that takes what is given back at the end of a request,
+// also where another type embeds it.
+type endsLater interface{ endsLater() }
+
+func (InFlight) endsLater() {}
 
 const inFlightShape = "in-flight"
 

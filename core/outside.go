@@ -11,7 +11,8 @@ import (
 // to the key, under the policy of that name? Hooks are not called; the key is
 // taken as it is. Cost 0 is a look. Allowed false is an answer; an error means
 // that something broke, and Allowed is false then too. While the backend is down
-// the policy's OnFailure decides, without an error unless it is FailClosed.
+// the policy's OnFailure decides, without an error unless it is FailClosed. What it
+// charges stays, whatever CountIf says; for what is settled later there is Reserve.
 func (l *Limiter) Allow(ctx context.Context, policy string, key Key, cost int64) (d Decision, err error) {
 	err = l.allow(ctx, policy, &key, cost, &d) // inlined at the caller: neither key nor d is copied
 	return
@@ -151,6 +152,9 @@ func (p *policy) ratesOutside() (quotas []*quota, err error) {
 // no field and tells no observer. A request whose client has hung up is an error,
 // and nothing is charged. While the backend is down each policy's OnFailure
 // decides, without an error unless one of them is FailClosed.
+//
+// What it charges stays: nobody tells it how the request ends, so that Reserve,
+// CountIf and ResetIf do nothing, and a policy that is InFlight is an error.
 func (l *Limiter) AllowRequest(n Native) (Decision, error) { return l.ask(n, false) }
 
 // PeekRequest answers what AllowRequest would, and charges nothing.
@@ -169,9 +173,12 @@ func (l *Limiter) ask(n Native, peek bool) (d Decision, err error) {
 	if err := l.gather(c); err != nil {
 		return Decision{}, err
 	}
-	if peek {
-		for i := range c.asks {
+	for i := range c.asks {
+		switch p := c.quotas[i].policy; {
+		case peek:
 			c.asks[i].When = Never
+		case p.after.inFlight:
+			return Decision{}, errInFlight(p)
 		}
 	}
 	if err = l.decide(n.Context(), c, &d); err != nil && !d.closed {

@@ -75,7 +75,12 @@ func (p *policy) setTrial(c *Config, in *Policy, naming *Naming) error {
 	case !(in.Candidate.Share >= 0 && in.Candidate.Share <= 100):
 		return fmt.Errorf("Candidate: a share of %v percent: use 0 to 100, where 0 is all", in.Candidate.Share)
 	}
-	p.trial.share = uint64(in.Candidate.Share / 100 * (1 << 32))
+	if _, ends := in.Candidate.Strategy.(endsLater); ends {
+		return errors.New("Candidate: InFlight would not see how a request ends: try it in a policy of its own that annotates")
+	}
+	if in.Candidate.Share > 0 {
+		p.trial.share = max(1, uint64(in.Candidate.Share/100*(1<<32))) // 0 would be all
+	}
 	other := *in
 	if in.Candidate.Rate != "" || in.Candidate.Rates != nil {
 		other.Rate, other.Rates = in.Candidate.Rate, in.Candidate.Rates

@@ -97,6 +97,19 @@ func TestCandidateForAShare(t *testing.T) {
 	}
 }
 
+// The smallest share is not that of all.
+func TestCandidateForNearlyNobody(t *testing.T) {
+	l := limiter(t, newClock(), core.Policy{Name: "api", Rate: "9/m", Candidate: &core.Candidate{Rate: "1/m", Share: 1e-9}})
+	for i := range 20 {
+		if _, err := l.Allow(t.Context(), "api", core.NewKey("user", fmt.Sprint(i)), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, _ := l.Trial("api"); got != (core.Trial{}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A look is no trial, and a policy in Mode Shadow is not to be seen.
 func TestShadowIsSilent(t *testing.T) {
 	l := limiter(t, newClock(), core.Policy{Name: "api", Rate: "1/d", Mode: core.Shadow})

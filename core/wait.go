@@ -22,7 +22,10 @@ type Waiter struct {
 
 // Waiter makes a Waiter of the named policy, which must count by GCRA with one
 // fixed rate: only its cells can hold what is charged ahead. With a burst of 1
-// no interval of a window's length ever sees more than the limit.
+// no interval of a window's length ever sees more than the limit, as long as
+// nothing that was charged to those cells is given back (CountIf, Reservation):
+// turns that have been promised by then do not move up, and the next one would
+// meet the last of them. AllowList and DenyList concern nobody who waits.
 //
 // Neither limit nor burst are a part of a cell. So the same cell under the same
 // rate with a far larger burst is a queue: a charge that the policy would refuse
@@ -34,11 +37,11 @@ func (l *Limiter) Waiter(policy string) (*Waiter, error) {
 		return nil, err
 	}
 	rule := (*gcraRule)(nil)
-	if len(p.quotas) == 1 {
+	if len(p.quotas) == 1 && !p.soft {
 		rule, _ = p.quotas[0].rule.(*gcraRule)
 	}
 	if rule == nil || rule.limit == 0 {
-		return nil, fmt.Errorf("stint: policy %s: %w: only a policy of one fixed rate above 0 with Strategy: core.GCRA{} lets callers wait",
+		return nil, fmt.Errorf("stint: policy %s: %w: only a policy of one fixed rate above 0 with Strategy: core.GCRA{} that enforces it, without a Ban or Candidate, lets callers wait",
 			policy, ErrUnsupported)
 	}
 	queue, err := GCRA{Burst: rule.longest()}.Bind(p.quotas[0].rate)

@@ -227,8 +227,11 @@ func TestWaiterNeedsGCRA(t *testing.T) {
 		{Name: "nothing", Rate: "0/s", Strategy: core.GCRA{}},
 		{Name: "none", Rate: "none", Strategy: core.GCRA{}},
 		{Name: "dynamic", Strategy: core.GCRA{}, RateFunc: func(string, core.Request) (core.Rates, error) { return nil, nil }},
+		{Name: "banning", Rate: "1/s", Strategy: core.GCRA{}, Ban: &core.Ban{After: 1, Within: time.Hour, For: time.Hour}},
+		{Name: "shadow", Rate: "1/s", Strategy: core.GCRA{}, Mode: core.Shadow},
+		{Name: "annotate", Rate: "1/s", Strategy: core.GCRA{}, Mode: core.Annotate},
 	}})
-	for _, policy := range []string{"sliding", "several", "nothing", "none", "dynamic"} {
+	for _, policy := range []string{"sliding", "several", "nothing", "none", "dynamic", "banning", "shadow", "annotate"} {
 		if _, err := l.Waiter(policy); !errors.Is(err, core.ErrUnsupported) || !strings.Contains(err.Error(), "core.GCRA{}") {
 			t.Errorf("%s: %v", policy, err)
 		}
