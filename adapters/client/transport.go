@@ -63,18 +63,24 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// wait returns when both the server and the rate let the request go.
+// wait returns when both the server and the rate let the request go. A turn that
+// comes while the server has asked to wait has passed: whoever went with it when the
+// pause is over would go together with all the others.
 func (t *Transport) wait(ctx context.Context, key core.Key) error {
-	if err := t.pauses.wait(ctx, key); err != nil {
-		return err
+	for {
+		if err := t.pauses.wait(ctx, key); err != nil {
+			return err
+		}
+		if t.Waiter == nil {
+			return nil
+		}
+		if err := t.Waiter.Wait(ctx, key, 1); err != nil {
+			return err
+		}
+		if t.pauses.left(key) == 0 {
+			return nil
+		}
 	}
-	if t.Waiter == nil {
-		return nil
-	}
-	if err := t.Waiter.Wait(ctx, key, 1); err != nil {
-		return err
-	}
-	return t.pauses.wait(ctx, key) // the server may have asked in the meantime
 }
 
 func (t *Transport) key(r *http.Request) core.Key {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,11 +22,14 @@ import (
 type server struct {
 	status int
 	header http.Header
+	mu     sync.Mutex
 	asked  []time.Time
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
 	s.asked = append(s.asked, time.Now())
+	s.mu.Unlock()
 	return &http.Response{StatusCode: s.status, Header: s.header, Body: http.NoBody, Request: r}, nil
 }
 
@@ -178,6 +182,32 @@ func TestTransportWaitsForTheLongerPause(t *testing.T) {
 		get(t, &http.Client{Transport: tr}, "http://one.example/")
 		if waited := s.asked[0].Sub(began); waited != 2500*time.Millisecond {
 			t.Errorf("waited %v", waited)
+		}
+	})
+}
+
+// Those whose turn came during a pause do not all go when it is over.
+func TestTransportKeepsToItsRateAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{status: 200}
+		tr := &Transport{Base: s, Waiter: waiter(t, "1/s")}
+		time.AfterFunc(500*time.Millisecond, func() { tr.pauses.set(core.NewKey("host", "one.example"), 10*time.Second) })
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() { get(t, &http.Client{Transport: tr}, "http://one.example/") })
+		}
+		all.Wait()
+		for i, at := range s.asked[1:] {
+			if i == 0 && at.Sub(began) < 10500*time.Millisecond {
+				t.Errorf("a request was sent during the pause, after %v", at.Sub(began))
+			}
+			if i > 0 && at.Sub(s.asked[i]) < time.Second {
+				t.Errorf("two requests within %v", at.Sub(s.asked[i]))
+			}
+		}
+		if took := time.Since(began); took > 16*time.Second {
+			t.Errorf("it took %v", took)
 		}
 	})
 }
