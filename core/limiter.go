@@ -56,6 +56,7 @@ type call struct {
 	quotas  []*quota // of each ask
 	lacking []*quota // rates refused because the request has no value for their key
 	denied  bool     // by the DenyList
+	look    bool     // nothing is charged, and nobody told
 	out     []Verdict
 }
 
@@ -146,6 +147,7 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 			return err
 		}
 		if err := l.decide(l.detached(n), c, &v.Decision); err != nil {
+			l.observe(c, &v.Decision, err)
 			l.release(c)
 			return err
 		}
@@ -153,7 +155,7 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 			v.held = l.hold(c, &v.Decision, (*policy).waitsForAnswer)
 			v.Reservation = l.reserve(l.hold(c, &v.Decision, (*policy).reserves))
 		}
-		l.observe(c, &v.Decision)
+		l.observe(c, &v.Decision, nil)
 	}
 	if err := l.answer(c, v); err != nil {
 		return err
@@ -207,6 +209,7 @@ func (l *Limiter) release(c *call) {
 	clear(c.keys[:cap(c.keys)])
 	clear(c.asks[:cap(c.asks)])
 	c.keys, c.asks, c.quotas, c.lacking, c.denied = c.keys[:0], c.asks[:0], c.quotas[:0], c.lacking[:0], false
+	c.look = false
 	l.calls.Put(c)
 }
 
@@ -241,7 +244,9 @@ func (c *call) add(p *policy, lists *Config) error {
 	}
 	if c.keys, err = p.key.keys(r, p.missing, c.keys[:0]); errors.Is(err, errMissing) {
 		if p.binder.shadow {
-			p.trial.count(true, false)
+			if !c.look {
+				p.trial.count(true, false)
+			}
 			return nil
 		}
 		c.lacking = append(c.lacking, quotas[0])

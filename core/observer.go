@@ -1,6 +1,9 @@
 package core
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // An Observer is told what a Limiter does, for metrics and logs: see Config.Observer
 // and NewLogObserver. Observe is called in the request's goroutine, outside of any
@@ -73,6 +76,11 @@ func (e Event) Identity() string {
 	return e.naming.DigestOf(&e.key).String()
 }
 
+// String is its kind, its policy and its identity: no key, whoever prints it.
+func (e Event) String() string {
+	return strings.TrimSpace(e.Kind.String() + " " + e.Policy + " " + e.Identity())
+}
+
 // tell has the Observer observe e.
 func (l *Limiter) tell(e Event) {
 	if l.config.Observer == nil {
@@ -93,12 +101,19 @@ func (l *Limiter) about(kind EventKind, p *policy, k Key) Event {
 	return Event{Kind: kind, Policy: p.name, key: k, naming: p.binder.naming}
 }
 
-// observe tells of a decision that was made of c.
-func (l *Limiter) observe(c *call, d *Decision) {
-	if l.config.Observer == nil || len(c.asks) > 0 && c.asks[0].When == Never {
+// decided tells of a decision.
+func (l *Limiter) decided(d *Decision) {
+	if l.config.Observer != nil {
+		l.tell(Event{Kind: EventDecided, Policy: d.Policy, Decision: *d})
+	}
+}
+
+// observe tells of a decision that was made of c, if err does not say that none was.
+func (l *Limiter) observe(c *call, d *Decision, err error) {
+	if l.config.Observer == nil || c.look || err != nil && !d.closed {
 		return
 	}
-	l.tell(Event{Kind: EventDecided, Policy: d.Policy, Decision: *d})
+	l.decided(d)
 	for i := range d.len() {
 		e := d.at(i)
 		if e.refused() && !c.repeated(d, i) {

@@ -93,6 +93,65 @@ func TestObserverIsTold(t *testing.T) {
 	}
 }
 
+// Who is on a list, or has no limit, is decided about too; and a request of which
+// nothing could be decided is no decision.
+func TestObserverIsToldOfTheOthers(t *testing.T) {
+	var told diary
+	var deny core.List
+	b := &counted{Backend: memory.New()}
+	l := configured(t, core.Config{Backend: b, Observer: &told, DenyList: &deny, Logger: slog.New(slog.DiscardHandler), Policies: []core.Policy{
+		{Name: "api", Rate: "2/d", Methods: []string{"GET"}}, {Name: "free", Rate: "none"}}})
+	expect := func(words ...string) {
+		t.Helper()
+		if got := told.read(); !slices.Equal(got, words) {
+			t.Errorf("told %q, not %q", got, words)
+		}
+	}
+	eve := core.NewKey("user", "eve")
+	if err := deny.Add(core.Entries{Keys: []core.Key{eve}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		d, err := l.Allow(t.Context(), "api", eve, 1)
+		if err != nil || !d.Denied {
+			t.Fatal(d, err)
+		}
+		expect("decided ")
+		if _, err := l.Peek(t.Context(), "api", eve, 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Peek(t.Context(), "free", job, 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.PeekRequest(method{get("192.0.2.1"), "POST"}); err != nil {
+			t.Fatal(err)
+		}
+		expect()
+		if _, err := l.Allow(t.Context(), "free", job, 1); err != nil {
+			t.Fatal(err)
+		}
+		expect("decided ")
+	}
+	b.broken = core.ErrProtocol
+	visit(l, get("192.0.2.1"))
+	if _, err := l.AllowRequest(get("192.0.2.1")); err == nil {
+		t.Error("no error")
+	}
+	if _, err := l.Allow(t.Context(), "api", job, 1); err == nil {
+		t.Error("no error")
+	}
+	want := []string{"failed api", "decided api"}
+	expect(slices.Concat(want, want, want)...)
+}
+
+// method is a request of another method.
+type method struct {
+	core.Native
+	name string
+}
+
+func (m method) Method() string { return m.name }
+
 // The identity is that of the cells in a store, never the key.
 func TestObserverSeesNoKey(t *testing.T) {
 	var told diary
@@ -107,7 +166,11 @@ func TestObserverSeesNoKey(t *testing.T) {
 	if want := []string{"", naming.DigestOf(&key).String()}; !slices.Equal(told.ids, want) {
 		t.Errorf("%q, not %q", told.ids, want)
 	}
-	if text := fmt.Sprintf("%+v", told.events); strings.Contains(text, "192.0.2.1") {
+	told.read()
+	if _, err := l.Allow(t.Context(), "api", core.NewKey("user", "bob"), 1); err != nil {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprintf("%+v", told.events); strings.Contains(text, "bob") || !strings.Contains(text, "refused api "+told.ids[1]) {
 		t.Error(text)
 	}
 }

@@ -64,14 +64,14 @@ func (l *Limiter) Reserve(ctx context.Context, policy string, key Key, cost int6
 	if err != nil {
 		return d, nil, err
 	}
-	quotas, err := l.ready(ctx, p, &key, cost, &d)
+	quotas, err := l.ready(ctx, p, &key, cost, p.when, &d)
 	if len(quotas) == 0 {
 		return d, nil, err
 	}
 	c := l.call(nil)
 	c.ask(p, quotas, key, cost, p.when)
 	err = l.takeAll(ctx, c, &d)
-	l.observe(c, &d)
+	l.observe(c, &d, err)
 	if d.Allowed {
 		r = l.reserve(l.hold(c, &d, allPolicies))
 	}
@@ -93,7 +93,7 @@ func (l *Limiter) allow(ctx context.Context, policy string, key *Key, cost int64
 // decideKey decides by one policy. d is zero, and stays so where an error is
 // answered that is not the backend's.
 func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64, when When, d *Decision) error {
-	quotas, err := l.ready(ctx, p, key, cost, d)
+	quotas, err := l.ready(ctx, p, key, cost, when, d)
 	switch {
 	case len(quotas) == 0:
 		return err
@@ -101,16 +101,17 @@ func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64
 		return l.takeOne(quotas[0], key, cost, when, d)
 	}
 	c := l.call(nil)
+	c.look = when == Never
 	c.ask(p, quotas, *key, cost, when)
 	err = l.takeAll(ctx, c, d)
-	l.observe(c, d)
+	l.observe(c, d, err)
 	l.release(c)
 	return err
 }
 
 // ready answers the quotas to ask. Where there are none, d is decided, or err says
 // why not.
-func (l *Limiter) ready(ctx context.Context, p *policy, key *Key, cost int64, d *Decision) (quotas []*quota, err error) {
+func (l *Limiter) ready(ctx context.Context, p *policy, key *Key, cost int64, when When, d *Decision) (quotas []*quota, err error) {
 	if l.config.Disabled {
 		d.Allowed = true
 		return nil, nil
@@ -122,12 +123,17 @@ func (l *Limiter) ready(ctx context.Context, p *policy, key *Key, cost int64, d 
 		return nil, err
 	}
 	if l.listing() && l.listed(*key, d) {
+		if when != Never {
+			l.decided(d)
+		}
 		return nil, nil
 	}
 	if quotas = p.quotas; p.rateFunc != nil {
 		quotas, err = p.ratesOutside()
 	}
-	d.Allowed = err == nil && len(quotas) == 0
+	if d.Allowed = err == nil && len(quotas) == 0; d.Allowed && when != Never {
+		l.decided(d)
+	}
 	return quotas, err
 }
 
@@ -170,6 +176,7 @@ func (l *Limiter) ask(n Native, peek bool) (d Decision, err error) {
 	}
 	defer recoverHook(&err)
 	c := l.call(n)
+	c.look = peek
 	if err := l.gather(c); err != nil {
 		return Decision{}, err
 	}
@@ -184,7 +191,7 @@ func (l *Limiter) ask(n Native, peek bool) (d Decision, err error) {
 	if err = l.decide(n.Context(), c, &d); err != nil && !d.closed {
 		d = Decision{}
 	}
-	l.observe(c, &d)
+	l.observe(c, &d, err)
 	l.release(c)
 	return d, err
 }
@@ -200,6 +207,7 @@ func (l *Limiter) ResetRequest(n Native, policies ...string) (err error) {
 	}
 	defer recoverHook(&err)
 	c := l.call(n)
+	c.look = true
 	if err := l.gather(c); err != nil {
 		return err
 	}

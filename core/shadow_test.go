@@ -177,6 +177,12 @@ func TestShadowLacksAValue(t *testing.T) {
 	if v := visit(l, get("192.0.2.1")); !v.Pass || v.Decision.Policy != "" {
 		t.Errorf("%+v", v)
 	}
+	if _, err := l.PeekRequest(get("192.0.2.1")); err != nil { // a look is no trial
+		t.Fatal(err)
+	}
+	if err := l.ResetRequest(get("192.0.2.1")); err != nil {
+		t.Fatal(err)
+	}
 	if got, _ := l.Trial("key"); got != (core.Trial{NewlyRefused: 1}) {
 		t.Errorf("%+v", got)
 	}
