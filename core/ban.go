@@ -4,10 +4,12 @@ import "time"
 
 // A Ban refuses an identity for a while after it was refused too often: a part
 // of a Policy, decided in the same atomic step as its rates. What is refused
-// during a ban neither prolongs it nor counts against anything.
+// during a ban neither prolongs it nor, without CountDenied, counts against anything.
 //
 // A strike is a request that the Limiter refused while the policy applied to it,
-// or one that failed.
+// or one that failed. Where a policy limits several identities (Each), all of them
+// are struck. A request that lacks a value its policies insist on (MissingRefuse) is
+// refused without a strike.
 // Strikes are counted in windows of Within, each from its first strike: at most
 // 2*After-2 of them fall within such a time without a ban.
 //
@@ -16,7 +18,9 @@ import "time"
 // user's name together with the address keeps a victim's usual way open.
 type Ban struct {
 	// Failures: strikes are the requests that count by Policy.CountIf, instead of
-	// those that are refused. During a ban everything is refused all the same.
+	// those that are refused. During a ban everything is refused all the same. As
+	// nobody knows them before the response, as many as the rate admits can be on
+	// their way at once before the first strike.
 	Failures bool
 	// After is how many strikes lead to a ban, 1 to MaxLimit.
 	After int64

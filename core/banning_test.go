@@ -89,6 +89,26 @@ func TestBanAnswers(t *testing.T) {
 	}
 }
 
+// Where the rate has the client wait even longer than its ban, that is said, and
+// that there is a ban all the same.
+func TestBanShorterThanTheWait(t *testing.T) {
+	c := newClock()
+	l := limiter(t, c, core.Policy{Name: "login", Rate: "1/d", Strategy: core.MovingWindow{},
+		Ban: &core.Ban{After: 2, Within: time.Hour, For: time.Hour}}, core.Policy{Name: "all", Rate: "1/w", Strategy: core.MovingWindow{}, Mode: core.Annotate})
+	for i, banned := range []bool{false, false, true, true} {
+		d, err := l.AllowRequest(get("192.0.2.1"))
+		if err != nil || d.Banned != banned || !d.Allowed && d.RetryAfter != 24*time.Hour {
+			t.Errorf("request %d: %+v, %v", i+1, d, err)
+		}
+		if body := string(core.Refusal(d).Body); !d.Allowed && strings.Contains(body, core.ProblemAbnormalUsage) != banned {
+			t.Errorf("request %d: %s", i+1, body)
+		}
+	}
+	if d, err := l.Allow(t.Context(), "all", job, 1); err != nil || d.Banned {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 func TestBanByHandAndLifted(t *testing.T) {
 	c := newClock()
 	l := limiter(t, c, banning)

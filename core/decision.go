@@ -156,8 +156,14 @@ func (d *Decision) sum() {
 			speaker = e
 		}
 	}
-	if speaker != nil {
-		d.speak(speaker)
+	if speaker == nil {
+		return
+	}
+	d.speak(speaker)
+	for i := range d.len() {
+		if e := d.at(i); e.b.ban && e.b.policy == speaker.b.policy {
+			d.Banned = d.Banned || e.refused()
+		}
 	}
 }
 
@@ -166,7 +172,6 @@ func (d *Decision) speak(e *entry) {
 	d.NextAfter, d.ResetAfter = micros(e.NextAfter), micros(e.ResetAfter)
 	if !e.OK {
 		d.RetryAfter = micros(e.RetryAfter)
-		d.Banned = e.b.ban && e.decided()
 	}
 }
 
