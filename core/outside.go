@@ -30,6 +30,10 @@ func (l *Limiter) Peek(ctx context.Context, policy string, key Key, cost int64) 
 
 // Reset forgets everything that was consumed under the policy by the key. While
 // the backend is down that is an error, and only the fallback forgets.
+//
+// What was charged before and is given back later (CountIf, Reservation) is taken
+// out of what was consumed since, as far as the strategy can not tell the two apart:
+// only MovingWindow can. And who is in flight (InFlight) is not counted any more.
 func (l *Limiter) Reset(ctx context.Context, policy string, key Key) error {
 	p, err := l.policy(policy)
 	if err != nil {

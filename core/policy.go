@@ -51,7 +51,8 @@ type Policy struct {
 	// of the response; its body may have been read.
 	CountIf func(r Request, status int) bool
 	// ResetIf forgets after the response what the identity has consumed under this
-	// policy, its ban included, where it answers true: as after a login.
+	// policy, its ban included, where it answers true: as after a login. A client
+	// that hangs up is forgiven nothing. See Limiter.Reset.
 	ResetIf func(r Request, status int) bool
 	// Candidate is tried beside the policy's own rates, without a say; nil is none.
 	Candidate *Candidate

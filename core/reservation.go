@@ -17,7 +17,7 @@ import (
 // the client has gone: the end of ctx is not looked at, only its values.
 type Reservation struct {
 	limiter *Limiter
-	once    sync.Mutex
+	mu      sync.Mutex
 	held    []held
 }
 
@@ -46,8 +46,8 @@ func (r *Reservation) Cancel(ctx context.Context) error { return r.Commit(ctx, 0
 
 // take empties the reservation.
 func (r *Reservation) take() []held {
-	r.once.Lock()
-	defer r.once.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	list := r.held
 	r.held = nil
 	return list

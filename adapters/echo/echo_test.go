@@ -229,6 +229,43 @@ func TestErrorHandlers(t *testing.T) {
 	}
 }
 
+// Errors go on to the middleware outside but where the status is waited for; in
+// either case the error handler sees them once.
+func TestErrorsOfHandlers(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		policy core.Policy
+		passed bool // the error reaches the middleware outside
+	}{
+		{"waiting", core.Policy{Name: "login", Rate: "9/d", CountIf: core.OnStatus(401)}, false},
+		{"reserving", core.Policy{Name: "login", Rate: "9/d", Reserve: true}, true},
+		{"in flight", core.Policy{Name: "login", Rate: "9/d", Strategy: core.InFlight{}}, true},
+		{"not concerned", core.Policy{Name: "login", Rate: "9/d", CountIf: core.OnStatus(401), Methods: []string{"POST"}}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var seen error
+			handled := 0
+			e := echo.New()
+			e.HTTPErrorHandler = func(err error, c echo.Context) {
+				handled++
+				e.DefaultHTTPErrorHandler(err, c)
+			}
+			e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+				return func(c echo.Context) error {
+					seen = next(c)
+					return seen
+				}
+			})
+			l := limiter(t, tc.policy)
+			e.Group("", echolimit.New(l)).GET("/", func(echo.Context) error { return echo.NewHTTPError(418) }, echolimit.New(l))
+			r, _ := send(t, "GET", serve(t, e).URL)
+			if r.StatusCode != 418 || handled != 1 || (seen != nil) != tc.passed {
+				t.Errorf("%s, handled %d times, passed on: %v", r.Status, handled, seen)
+			}
+		})
+	}
+}
+
 // response is a response whose header map is given.
 type response struct {
 	header http.Header

@@ -17,6 +17,10 @@ import (
 
 // New is the middleware that lets a request pass where l admits it, for an
 // engine, a group or a route. Where l is met twice in one request, it decides once.
+//
+// Where a policy waits for the status of the response (CountIf, ResetIf), middleware
+// that makes responses of c.Errors belongs inside of this one, or their status comes
+// too late.
 func New(l *core.Limiter) gin.HandlerFunc {
 	keep := l.KeepsDecision()
 	return func(c *gin.Context) {
