@@ -61,12 +61,12 @@ func (l *Limiter) Ban(ctx context.Context, policy string, key Key, d time.Durati
 		return fmt.Errorf("stint: policy %s: a ban of %v: use 1ms to %v", policy, d, longest)
 	}
 	ask := Ask{Cell: Cell{q.space, key}, Rule: banByHand{q.rule.(*banRule), d.Microseconds()}}
-	settle := func(b Backend) error {
+	settle := func(ctx context.Context, b Backend) error {
 		return b.Settle(ctx, l.at(), []Ask{ask}, []Receipt{{}}, []int64{1})
 	}
-	err = settle(l.backend)
+	err = settle(ctx, l.backend)
 	if f := l.fallback(); f != nil {
-		err = errors.Join(err, settle(f))
+		err = errors.Join(err, settle(context.WithoutCancel(ctx), f))
 	}
 	if err == nil {
 		e := l.about(EventBanned, q.policy, key)

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -145,6 +146,33 @@ func TestBanByHandAndLifted(t *testing.T) {
 	if err := errors.Join(other.Ban(t.Context(), "api", eve, time.Minute), other.Unban(t.Context(), "api", eve)); err == nil ||
 		strings.Count(err.Error(), "has no Ban") != 2 {
 		t.Errorf("%v", err)
+	}
+}
+
+// exhausting is a backend that takes until its caller's time is up.
+type exhausting struct {
+	core.Backend
+	up func()
+}
+
+func (l exhausting) Settle(context.Context, int64, []core.Ask, []core.Receipt, []int64) error {
+	l.up()
+	return core.ErrUnavailable
+}
+
+// Where the backend is down, and has used up the time, the fallback still refuses
+// whom it is told to.
+func TestBanByHandReachesTheFallback(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	fallback := memory.New()
+	l := configured(t, core.Config{Backend: exhausting{memory.New(), cancel}, Fallback: fallback, Policies: []core.Policy{banning}})
+	eve := core.NewKey("user", "eve")
+	if err := l.Ban(ctx, "login", eve, time.Hour); !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("%v", err)
+	}
+	local := configured(t, core.Config{Backend: fallback, Policies: []core.Policy{banning}})
+	if d, err := local.Peek(t.Context(), "login", eve, 1); err != nil || !d.Banned {
+		t.Errorf("%+v, %v", d, err)
 	}
 }
 
