@@ -42,7 +42,7 @@ func (p *policy) waitsForAnswer() bool { return p.after.waits() }
 func (p *policy) setAfter(in *Policy) error {
 	p.after = after{reserve: in.Reserve, countIf: in.CountIf, resetIf: in.ResetIf,
 		failures: in.Ban != nil && in.Ban.Failures}
-	_, p.after.inFlight = in.Strategy.(InFlight)
+	p.after.inFlight = countsWhatRuns(in.Strategy)
 	var errs []error
 	bad := func(is bool, text string) {
 		if is {
@@ -54,13 +54,14 @@ func (p *policy) setAfter(in *Policy) error {
 	bad(a.inFlight && (a.reserve || a.countIf != nil), "InFlight gives back what was charged when the request ends: leave Reserve and CountIf out")
 	bad(a.inFlight && in.CountDenied, "InFlight counts what runs, and what is refused does not: leave CountDenied out")
 	bad(a.failures && a.countIf == nil, "Ban.Failures: say what a failure is with CountIf, for example core.OnStatus(401)")
-	bad((in.Mode == Shadow || in.Candidate != nil) && (a.reserve || a.waits()),
+	bad(in.Mode == Shadow && (a.reserve || a.waits()) ||
+		in.Candidate != nil && (a.reserve || a.waits() || countsWhatRuns(in.Candidate.Strategy)),
 		"a shadow, or a candidate, does not see how a request ends: leave Reserve, CountIf, ResetIf and InFlight out")
 	return errors.Join(errs...)
 }
 
-// Settles tells adapters that Finish has something to do, so that they have to
-// find out the status of the response. They ask once.
+// Settles tells adapters that Finish waits for the status of the response, so that
+// they have to find it out. They ask once.
 func (l *Limiter) Settles() bool { return l.settles }
 
 // Finish settles a request whose response is known: adapters call it with the
@@ -69,7 +70,9 @@ func (l *Limiter) Settles() bool { return l.settles }
 // same request. A handler that panics has no status: Leave does then what must be
 // done in any case.
 //
-// What was charged is never given back to a client that has hung up.
+// What was charged is never given back to a client that has hung up, which is what
+// the context says that Enter's Native had: one that the application has put in its
+// place may end with the handler.
 func (v *Visit) Finish(n Native, status int) {
 	list := v.held
 	v.held = nil
@@ -78,7 +81,7 @@ func (v *Visit) Finish(n Native, status int) {
 	}
 	l := v.limiter
 	counts, resets := l.outcome(n, status, list)
-	gone := n.Context().Err() != nil
+	gone := v.ctx.Err() != nil
 	var s settlement
 	var cells []Cell
 	for _, h := range list {
@@ -95,8 +98,8 @@ func (v *Visit) Finish(n Native, status int) {
 			cells = append(cells, h.ask.Cell)
 		}
 	}
-	ctx := n.Context()
-	if err := errors.Join(s.settle(ctx, l), l.reset(context.WithoutCancel(ctx), cells)); err != nil {
+	ctx := context.WithoutCancel(v.ctx)
+	if err := errors.Join(s.settle(ctx, l), l.reset(ctx, cells)); err != nil {
 		l.failed("", fmt.Errorf("settling: %w", err))
 	}
 }
@@ -140,7 +143,7 @@ func (v *Visit) abandon() {
 		}
 	}
 	v.held = nil
-	if err := s.settle(background, v.limiter); err != nil {
+	if err := s.settle(v.ctx, v.limiter); err != nil {
 		v.limiter.failed("", fmt.Errorf("settling: %w", err))
 	}
 }

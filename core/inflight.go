@@ -35,6 +35,15 @@ func (f InFlight) Bind(rate Rate) (Rule, error) {
 	return rule, nil
 }
 
+// countsWhatRuns reports whether the strategy is InFlight.
+func countsWhatRuns(s Strategy) bool {
+	switch s.(type) {
+	case InFlight, *InFlight:
+		return true
+	}
+	return false
+}
+
 // isInFlight reports whether the rule counts what runs.
 func isInFlight(r Rule) bool { return r.Shape() == inFlightShape }
 

@@ -45,9 +45,12 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(w.ResponseWriter, r)
 }
 
-func (w *recorder) Flush() {
+func (w *recorder) Flush() { w.FlushError() }
+
+// FlushError tells a handler that streams when the connection has broken.
+func (w *recorder) FlushError() error {
 	w.note(http.StatusOK)
-	http.NewResponseController(w.ResponseWriter).Flush()
+	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
