@@ -12,10 +12,10 @@ import (
 	"github.com/stint-go/stint/core"
 )
 
-// A Feature is a row of what a request costs that uses one more thing: New makes
-// what handles one, all through net/http but for the Waiter.
+// A Feature is a row of what a request costs that uses one more thing: its Name,
+// and New, which makes what handles one, all through net/http but for the Waiter.
 type Feature struct {
-	Name string
+	Name string // as go test shows it
 	New  func() func()
 }
 
