@@ -78,7 +78,9 @@ func (v *Visit) Waits() bool {
 // handler that panics has no status: Leave does then what must be done in any case.
 // No panic of the application's functions passes Finish.
 //
-// To a client that has hung up nothing is given back, and nothing is forgotten.
+// To a client that has hung up nothing is given back, and nothing is forgotten. It
+// has where the context of Enter's Native has ended: one that the application has
+// put in its place may end with the handler.
 func (v *Visit) Finish(n Native, status int) {
 	list := v.held
 	v.held = nil
@@ -87,7 +89,7 @@ func (v *Visit) Finish(n Native, status int) {
 	}
 	l := v.limiter
 	counts, resets := l.outcome(n, status, list)
-	gone := n.Context().Err() != nil
+	gone := v.ctx.Err() != nil
 	var s settlement
 	var cells []Cell
 	for _, h := range list {
@@ -104,8 +106,8 @@ func (v *Visit) Finish(n Native, status int) {
 			cells = append(cells, h.ask.Cell)
 		}
 	}
-	ctx := n.Context()
-	if err := errors.Join(s.settle(ctx, l), l.reset(context.WithoutCancel(ctx), cells)); err != nil {
+	ctx := context.WithoutCancel(v.ctx)
+	if err := errors.Join(s.settle(ctx, l), l.reset(ctx, cells)); err != nil {
 		l.failed("", fmt.Errorf("settling: %w", err))
 	}
 }
@@ -149,7 +151,7 @@ func (v *Visit) abandon() {
 		}
 	}
 	v.held = nil
-	if err := s.settle(background, v.limiter); err != nil {
+	if err := s.settle(v.ctx, v.limiter); err != nil {
 		v.limiter.failed("", fmt.Errorf("settling: %w", err))
 	}
 }

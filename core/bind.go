@@ -55,7 +55,7 @@ func (b *binder) bind(rates Rates) ([]*quota, error) {
 		}
 		list = append(list, b.quota(r, rule, len(rates) > 1))
 	}
-	if len(list) > 0 && b.ban != nil {
+	if len(list) > 0 && b.ban != nil { // where there is no limit the policy does not apply
 		list = append(list, b.ban)
 	}
 	return list, nil

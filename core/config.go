@@ -334,6 +334,9 @@ func (p *policy) setRates(c *Config, in *Policy, naming *Naming) (err error) {
 		}
 	}
 	p.quotas, err = p.binder.bind(rates)
+	if err == nil && len(p.quotas) == 0 && p.ban != nil {
+		return errors.New("Ban: a policy without a limit applies to nobody, and its ban neither: give it a rate")
+	}
 	return err
 }
 

@@ -175,11 +175,16 @@ func (d *Decision) speak(e *entry) {
 	}
 }
 
-// spread draws the jitter of a refusal, of the window that has it wait.
+// spread draws the jitter of a refusal, of the window that has it wait, or of the
+// rest of a ban.
 func (d *Decision) spread() {
 	for i := range d.len() {
 		if e := d.at(i); e.b.policy.name == d.Policy && micros(e.RetryAfter) == d.RetryAfter {
-			d.jitter = rand.Int64N(e.b.rate.Window.Microseconds()/10 + 1)
+			window := e.b.rate.Window.Microseconds()
+			if e.b.ban {
+				window = e.RetryAfter
+			}
+			d.jitter = rand.Int64N(window/10 + 1)
 			return
 		}
 	}

@@ -24,7 +24,7 @@ type Limiter struct {
 	byName   map[string]*policy
 	headers  Headers
 	keep     bool
-	settles  bool // some policy has something to do after the response
+	holds    bool // some policy may settle what it has charged
 	flights  flights
 	complain complaints
 	calls    sync.Pool // of *call
@@ -41,7 +41,7 @@ func (l *Limiter) start() {
 	l.byName = make(map[string]*policy, len(l.policies))
 	for _, p := range l.policies {
 		l.byName[p.name] = p
-		l.settles = l.settles || p.after.reserve || p.after.waits()
+		l.holds = l.holds || p.after.reserve || p.after.waits()
 	}
 	l.findLone()
 	l.complain.logger = l.config.Logger
@@ -77,7 +77,8 @@ type Visit struct {
 
 	limiter *Limiter
 	token   uintptr
-	held    []held // to be settled by Finish
+	held    []held          // to be settled by Finish
+	ctx     context.Context // of the request, where something is held
 }
 
 // Enter decides the request and fills v. A Limiter that meets the same request
@@ -151,7 +152,8 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 			l.release(c)
 			return err
 		}
-		if l.settles && v.Decision.Allowed { // before hooks are called, which may panic
+		if l.holds && v.Decision.Allowed { // before hooks are called, which may panic
+			v.ctx = n.Context()
 			v.held = l.hold(c, &v.Decision, (*policy).waitsForAnswer)
 			v.Reservation = l.reserve(l.hold(c, &v.Decision, (*policy).reserves))
 		}
@@ -179,7 +181,7 @@ func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
 // findLone finds the policy of decideLone.
 func (l *Limiter) findLone() {
 	if p := l.policies[0]; len(l.policies) == 1 && l.single != nil && p.key.op == opIP && p.hooks == nil &&
-		p.rateFunc == nil && l.isPlain(p.quotas) && !l.settles {
+		p.rateFunc == nil && l.isPlain(p.quotas) && !l.holds {
 		l.lone = p
 	}
 }
@@ -329,7 +331,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	hopeless := slices.ContainsFunc(c.lacking, func(b *quota) bool { return !b.policy.soft })
 	switch {
 	case hopeless || len(c.asks) == 0:
-	case len(c.asks) == 1 && l.single != nil && !l.settles && l.isPlain(c.quotas):
+	case len(c.asks) == 1 && l.single != nil && !l.holds && l.isPlain(c.quotas):
 		if err := l.takeOne(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
 			return err
 		}

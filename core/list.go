@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 )
 
-// A List is a set of client addresses and of keys, for Config.Allowed and
-// Config.Denied. It can be changed while the program runs: each change takes
+// A List is a set of client addresses and of keys, for Config.AllowList and
+// Config.DenyList. It can be changed while the program runs: each change takes
 // effect as a whole, and looking something up takes no lock. The zero value is
 // an empty list, ready to use; it is safe for concurrent use and must not be
 // copied.

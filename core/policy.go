@@ -42,7 +42,9 @@ type Policy struct {
 	// that was full at its last request.
 	CountDenied bool
 	// Reserve charges the cost as an estimate: the handler finds a Reservation in
-	// the framework's context and settles what the request really cost.
+	// the framework's context and settles what the request really cost. It settles
+	// the same cost with all policies that reserve, so let those do that count the
+	// same units.
 	Reserve bool
 	// CountIf gives the charge back after the response, unless it answers true for
 	// its status: only failed logins count with OnStatus(401). The request is
@@ -52,12 +54,14 @@ type Policy struct {
 	CountIf func(r Request, status int) bool
 	// ResetIf forgets after the response what the identity has consumed under this
 	// policy, its ban included, where it answers true: as after a login. A client
-	// that hangs up is forgiven nothing. See Limiter.Reset.
+	// that hangs up is forgiven nothing. The key must name who has logged in: under
+	// one of the address alone, whoever has an account forgets his guesses at all
+	// others by logging in now and then. See Limiter.Reset.
 	ResetIf func(r Request, status int) bool
 	// Candidate is tried beside the policy's own rates, without a say; nil is none.
 	Candidate *Candidate
 	// Ban refuses who was refused too often, for a while; nil bans nobody. Such a
-	// policy enforces.
+	// policy enforces, and bans nobody for whom it has no limit ("none").
 	Ban *Ban
 	// Methods the policy applies to; nil is all. HEAD counts as GET. A list such
 	// as {"POST"} leaves every other method alone, also those that a client makes

@@ -41,7 +41,8 @@ func (r *Reservation) Commit(ctx context.Context, actual int64) error {
 	return list.settle(ctx, r.limiter)
 }
 
-// Cancel gives back all that was charged: Commit with a cost of 0.
+// Cancel gives back all that was charged, and so ends what is in flight: Commit
+// with a cost of 0.
 func (r *Reservation) Cancel(ctx context.Context) error { return r.Commit(ctx, 0) }
 
 // take empties the reservation.

@@ -11,6 +11,10 @@ import (
 // it is asked in the same step, as a decision of its own, but it refuses nobody,
 // and no Decision shows it. What it would have changed is counted (see
 // Limiter.Trial) and told to the Observer. It counts in cells of its own.
+//
+// It foretells what the policy would do alone. It also counts what another policy
+// of the Limiter refuses, and so refuses rather too much where that is much; what
+// the policy's Ban refuses is not compared.
 type Candidate struct {
 	// Rate and Rates are as in Policy: set one of them, or none for those of the
 	// policy.
@@ -138,7 +142,8 @@ func (c *call) hideShadows(enforced int) (shadows call) {
 }
 
 // compare counts for each policy what its shadow would have changed. A look
-// changes nothing, and what somebody could not decide is not compared.
+// changes nothing, and what somebody could not decide, or a ban has decided, is
+// not compared.
 func (l *Limiter) compare(c *call, d *Decision, shadows call) {
 	for len(shadows.quotas) > 0 {
 		p, n, key := shadows.quotas[0].policy, 0, shadows.asks[0].Cell.Key
@@ -150,7 +155,7 @@ func (l *Limiter) compare(c *call, d *Decision, shadows call) {
 		for i, q := range c.quotas {
 			if q.policy == p {
 				e := d.at(i)
-				enforced, known = enforced && e.OK, known && e.err == nil
+				enforced, known = enforced && e.OK, known && e.err == nil && (e.OK || !q.ban || e.began)
 			}
 		}
 		if known {

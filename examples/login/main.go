@@ -22,7 +22,7 @@ import (
 
 func main() {
 	var o options
-	flag.BoolVar(&o.hard, "hard", false, "refuse by user name alone; shows why not to")
+	flag.BoolVar(&o.hard, "hard", false, "ban by user name alone; shows why not to")
 	flag.Func("proxy", "prefix of a proxy whose X-Forwarded-For is believed", func(s string) error {
 		p, err := netip.ParsePrefix(s)
 		o.proxies = append(o.proxies, p)
@@ -47,24 +47,37 @@ type options struct {
 
 // region policies
 
-// doors refuse. They count by address, so that nobody can close them for others.
-// Their strategy admits no more than the limit in any window, wherever it begins.
+// failed are the answers that count: the wrong password, and the captcha that was
+// not solved. Others are given back, so that nobody is limited for logging in.
+var failed = core.OnStatus(http.StatusUnauthorized, http.StatusForbidden)
+
+// doors refuse. They count by address, so that nobody can close them for others,
+// and ban who fails too often, each time for twice as long.
 var doors = []core.Policy{
 	// One address, one name: somebody has forgotten a password, or guesses one.
-	{Name: "pair", Rate: "5/15m; 20/d", Strategy: core.BucketedWindow{}, By: "ip+fold(post:username)"},
-	// One address, many names: the commonest passwords for everybody in turn.
-	{Name: "address", Rate: "30/15m; 200/d", Strategy: core.BucketedWindow{}},
+	// Whoever gets in is forgotten.
+	{Name: "pair", Rate: "5/15m", Strategy: core.BucketedWindow{}, By: "ip+fold(post:username)",
+		CountIf: failed, ResetIf: core.OnStatus(http.StatusOK),
+		Ban: &core.Ban{Failures: true, After: 10, Within: time.Hour, For: time.Hour, Max: 24 * time.Hour}},
+	// One address, many names: the commonest passwords for everybody in turn. No
+	// success resets it: whoever has an account could go on for ever.
+	{Name: "address", Rate: "30/15m", Strategy: core.BucketedWindow{}, CountIf: failed,
+		Ban: &core.Ban{Failures: true, After: 60, Within: time.Hour, For: time.Hour, Max: 24 * time.Hour}},
 }
 
 // alarms annotate: over these limits the handler asks for a captcha. What their
 // keys have in common is that strangers use them up for others.
 var alarms = []core.Policy{
 	// Many addresses, one name: an account that is worth renting machines for.
-	{Name: "name", Rate: "20/h", By: "fold(post:username)", Mode: core.Annotate},
+	{Name: "name", Rate: "20/h", By: "fold(post:username)", Mode: core.Annotate, CountIf: failed},
 	// Many addresses, many names: a stolen list. No request stands out from the
 	// honest ones, only their number does.
-	{Name: "everybody", Rate: "300/10m", By: "const:everybody", Mode: core.Annotate},
+	{Name: "everybody", Rate: "300/10m", By: "const:everybody", Mode: core.Annotate, CountIf: failed},
 }
+
+// byNameAlone is how not to do it: a ban of whomever strangers name.
+var byNameAlone = core.Policy{Name: "name", Rate: "20/h", By: "fold(post:username)", CountIf: failed,
+	Ban: &core.Ban{Failures: true, After: 20, Within: time.Hour, For: 24 * time.Hour}}
 
 // endregion
 
@@ -72,7 +85,7 @@ var alarms = []core.Policy{
 func newApp(o options) (http.Handler, error) {
 	soft := append([]core.Policy{}, alarms...)
 	if o.hard {
-		soft[0].Mode = core.Enforce
+		soft[0] = byNameAlone
 	}
 	config := core.Config{Backend: memory.New(), Proxies: o.proxies, Now: o.now, Policies: doors}
 	door, err1 := core.New(config)

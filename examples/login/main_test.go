@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/stint-go/stint/core"
 	"github.com/stint-go/stint/examples/internal/webtest"
 )
 
@@ -75,15 +77,74 @@ func TestWhatPassesOfEachAttack(t *testing.T) {
 	}
 }
 
+// Every ban is twice as long as the one before, up to a day.
 func TestPatienceDoesNotHelp(t *testing.T) {
+	for _, attack := range []struct {
+		names int
+		want  []int // tried on each day
+	}{{1, []int{50, 10, 10}}, {1000, []int{300, 60, 60}}} {
+		a := start(t, false)
+		for day, want := range attack.want {
+			tried := 0
+			for range 24 * 4 { // quarters of an hour
+				tried += a.guess(attack.want[0]/10+1, 1, attack.names).tried
+				a.Wait(15 * time.Minute)
+			}
+			if tried != want {
+				t.Errorf("%d guesses on day %d from one address for %d names, want %d", tried, day+1, attack.names, want)
+			}
+		}
+	}
+}
+
+func TestOnlyFailuresCount(t *testing.T) {
+	a := start(t, false)
+	for range 50 {
+		if got := a.try("192.0.2.1", "alice", "correct horse", ""); got.Status != http.StatusOK {
+			t.Fatalf("alice: %d, want to be let in as often as she likes", got.Status)
+		}
+	}
+	for range 3 { // she mistypes it, and is forgiven when it is right
+		for range 4 {
+			a.try("192.0.2.1", "alice", "correct house", "")
+		}
+		if got := a.try("192.0.2.1", "alice", "correct horse", ""); got.Status != http.StatusOK {
+			t.Errorf("alice: %d", got.Status)
+		}
+	}
+}
+
+// A login of his own does not buy an attacker further guesses at others.
+func TestAnAccountOfOnesOwnDoesNotHelp(t *testing.T) {
 	a := start(t, false)
 	tried := 0
-	for range 24 * 4 { // a day of quarters of an hour
-		tried += a.guess(6, 1, 1).tried
+	for i := range 100 {
+		if a.try("198.51.100.1", fmt.Sprint("user", i), "guess", "").Status == http.StatusUnauthorized {
+			tried++
+		}
+		a.try("198.51.100.1", "bob", "battery staple", "")
+	}
+	if tried != 30 {
+		t.Errorf("%d guesses, want 30", tried)
+	}
+}
+
+// Whatever strangers do elsewhere, the door at her usual address stays open.
+func TestABanLocksNobodyElseOut(t *testing.T) {
+	a := start(t, false)
+	for range 4 { // an hour, in which the attacker is banned
+		a.guess(10, 1, 1)
 		a.Wait(15 * time.Minute)
 	}
-	if tried != 20 {
-		t.Errorf("%d guesses in a day from one address for one name, want 20", tried)
+	if got := a.try("198.51.0.0", "alice", "correct horse", ""); got.Status != http.StatusTooManyRequests ||
+		!strings.Contains(got.Body, core.ProblemAbnormalUsage) {
+		t.Errorf("the attacker, with the right password: %d %s, want to see him banned", got.Status, got.Body)
+	}
+	if got := a.try("192.0.2.1", "alice", "correct horse", ""); got.Status != http.StatusOK {
+		t.Errorf("alice: %d, want to be let in", got.Status)
+	}
+	if got := a.try("198.51.0.0", "bob", "battery staple", ""); got.Status != http.StatusOK {
+		t.Errorf("bob, at the attacker's address: %d, want to be let in", got.Status)
 	}
 }
 
@@ -115,18 +176,16 @@ func TestTheSoftBlockLocksNobodyOut(t *testing.T) {
 	}
 }
 
-func TestAHardBlockByNameLetsStrangersLockAUserOut(t *testing.T) {
+func TestABanByNameLetsStrangersLockAUserOut(t *testing.T) {
 	a := start(t, true)
 	if got := a.guess(20, 4, 1); got.tried != 20 { // four machines are enough
 		t.Fatalf("%+v", got)
 	}
-	if got := a.try("192.0.2.1", "alice", "correct horse", "7"); got.Status != http.StatusTooManyRequests {
-		t.Errorf("alice: %d; want to see her locked out", got.Status)
-	}
-	a.Wait(time.Hour)
-	a.guess(20, 4, 1) // and again, for as long as they like
-	if got := a.try("192.0.2.1", "alice", "correct horse", "7"); got.Status != http.StatusTooManyRequests {
-		t.Errorf("alice, an hour later: %d; want to see her locked out", got.Status)
+	for _, wait := range []time.Duration{0, 23 * time.Hour} {
+		a.Wait(wait)
+		if got := a.try("192.0.2.1", "alice", "correct horse", "7"); got.Status != http.StatusTooManyRequests {
+			t.Errorf("alice, after %v: %d; want to see her locked out", wait, got.Status)
+		}
 	}
 }
 
