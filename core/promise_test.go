@@ -3,6 +3,8 @@ package core
 import (
 	"slices"
 	"testing"
+
+	"github.com/stint-go/stint/internal/oracle"
 )
 
 // Every figure of every verdict is what the oracle says, to the microsecond, and
@@ -15,12 +17,12 @@ func TestVerdictsAreExact(t *testing.T) {
 				forgetful := c.clone()
 				var v Verdict
 				for now, step := h.begin(), 0; step < 60 && !t.Failed(); step++ {
-					wait, cost := h.schedule(h.rng, c, v)
+					wait, cost := h.next(c, v)
 					if now += wait; now > epoch+1<<50 {
 						break
 					}
 					forgetful.reclaim(now)
-					free, before := o.free(now), slices.Clone(c.state)
+					free, before := o.Free(now), slices.Clone(c.state)
 					if v = c.peek(now, cost); !slices.Equal(c.state, before) {
 						t.Errorf("looking changed %v to %v", before, c.state)
 					}
@@ -28,13 +30,13 @@ func TestVerdictsAreExact(t *testing.T) {
 						t.Errorf("after expiry %+v, before %+v", w, v)
 					}
 					if v.OK && when == OnAdmit {
-						o.charge(now, cost) // the figures of an admission include it
+						o.Charge(now, cost) // the figures of an admission include it
 						exact(t, c, o, v, now, cost, free)
 					} else if !v.OK {
 						exact(t, c, o, v, now, cost, free)
 					}
 					if v.OK && when == Always || !v.OK && when != OnAdmit {
-						o.charge(now, cost)
+						o.Charge(now, cost)
 					}
 					c.take(now, cost, when)
 					forgetful.take(now, cost, when)
@@ -49,14 +51,14 @@ func TestVerdictsAreExact(t *testing.T) {
 
 // exact compares a verdict with the oracle, which has been charged by what was
 // admitted; free is what it had before.
-func exact(t *testing.T, c *counter, o oracle, v Verdict, now, cost, free int64) {
+func exact(t *testing.T, c *counter, o oracle.Oracle, v Verdict, now, cost, free int64) {
 	t.Helper()
 	units, _ := c.rule.Quota()
 	if v.OK != (cost <= free) {
 		t.Errorf("cost %d is admitted: %v, where %d are free", cost, v.OK, free)
 		return
 	}
-	left := o.free(now)
+	left := o.Free(now)
 	if want := max(0, left); v.Remaining != want {
 		t.Errorf("%d remain, want %d", v.Remaining, want)
 	}
@@ -84,11 +86,11 @@ func exact(t *testing.T, c *counter, o oracle, v Verdict, now, cost, free int64)
 
 // firstAt asserts that units are free after that wait and not a microsecond
 // sooner.
-func firstAt(t *testing.T, o oracle, what string, now, wait, units int64) {
+func firstAt(t *testing.T, o oracle.Oracle, what string, now, wait, units int64) {
 	t.Helper()
 	if wait <= 0 {
 		t.Errorf("%s after %d", what, wait)
-	} else if soon, then := o.free(now+wait-1), o.free(now+wait); soon >= units || then < units {
+	} else if soon, then := o.Free(now+wait-1), o.Free(now+wait); soon >= units || then < units {
 		t.Errorf("%s after %d: %d are free then and %d sooner, want %d", what, wait, then, soon, units)
 	}
 }
@@ -101,23 +103,23 @@ func TestDebtIsExact(t *testing.T) {
 		units, _ := c.rule.Quota()
 		var v Verdict
 		for now, step := h.begin(), 0; step < 40 && !t.Failed(); step++ {
-			wait, cost := h.schedule(h.rng, c, v)
+			wait, cost := h.next(c, v)
 			if now += wait; now > epoch+1<<50 {
 				break
 			}
 			if step%5 == 4 && c.peek(now, 0).ResetAfter < 1<<48 {
 				debt := h.rng.Int64N(units+1) + 1
 				c.settle(now, Receipt{}, debt)
-				o.debt(now, debt)
+				o.Debt(now, debt)
 			}
-			free := o.free(now)
+			free := o.Free(now)
 			if v = c.take(now, cost, OnAdmit); v.OK {
-				o.charge(now, cost)
+				o.Charge(now, cost)
 			}
 			exact(t, c, o, v, now, cost, free)
 			if !v.OK && step%3 == 0 {
 				c.charge(now, cost)
-				o.charge(now, cost)
+				o.Charge(now, cost)
 			}
 		}
 	})
@@ -130,7 +132,7 @@ func TestCountingRefusalsNeverDelaysBeyondFull(t *testing.T) {
 		units, _ := c.rule.Quota()
 		var v Verdict
 		for now, step := h.begin(), 0; step < 60 && !t.Failed(); step++ {
-			wait, cost := h.schedule(h.rng, c, v)
+			wait, cost := h.next(c, v)
 			if now += wait; now > epoch+1<<50 {
 				break
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/stint-go/stint/internal/oracle"
 )
 
 // Refunded at its own instant with nothing between, a charge leaves no trace in
@@ -15,7 +17,7 @@ func TestRefundAtOnceRestoresEverything(t *testing.T) {
 		c := h.counter(t)
 		var v Verdict
 		for now, step := h.begin(), 0; step < 60 && !t.Failed(); step++ {
-			wait, cost := h.schedule(h.rng, c, v)
+			wait, cost := h.next(c, v)
 			if now += wait; now > epoch+1<<50 {
 				break
 			}
@@ -94,7 +96,7 @@ func TestRefundsNeverAdmitMore(t *testing.T) {
 			var v Verdict
 			var moved int64 // end of a moved first-hit window
 			for now, step := h.begin(), 0; step < 50 && !t.Failed(); step++ {
-				wait, cost := h.schedule(h.rng, c, v)
+				wait, cost := h.next(c, v)
 				if now += min(wait, h.rate.Window.Microseconds()/3); now > epoch+1<<50 {
 					break
 				}
@@ -154,12 +156,13 @@ func noMore(t *testing.T, rng *rand.Rand, c, without *counter, now, until int64)
 // keptWithinBound asserts the strategy's bound for what was not refunded.
 func keptWithinBound(t *testing.T, h *history, events []event) {
 	t.Helper()
-	var log []charged
+	var log []oracle.Charge
 	for _, e := range events {
-		log = append(log, charged{e.at, e.cost - e.refunded})
+		log = append(log, oracle.Charge{At: e.at, Units: e.cost - e.refunded})
 	}
-	for _, length := range lengths(t, h.strategy, h.rate) {
-		if got, want := most(log, length), boundOf(t, h.strategy, h.rate, length); want.Cmp(big.NewInt(got)) < 0 {
+	rule := ruleOf(t, h.strategy, h.rate)
+	for _, length := range oracle.Lengths(rule) {
+		if got, want := oracle.Most(log, length), oracle.Bound(rule, length); want.Cmp(big.NewInt(got)) < 0 {
 			t.Errorf("%d units kept in an interval of %d µs, the bound is %d", got, length, want)
 		}
 	}

@@ -6,39 +6,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/stint-go/stint/internal/oracle"
 )
-
-// A schedule chooses the next request of a history: how long after the last one
-// and at which cost, knowing the last verdict.
-type schedule func(rng *rand.Rand, c *counter, last Verdict) (wait, cost int64)
-
-var schedules = map[string]schedule{
-	// random: anything, most often about a third of what there is.
-	"random": func(rng *rand.Rand, c *counter, last Verdict) (wait, cost int64) {
-		units, window := c.rule.Quota()
-		wait = rng.Int64N(window) >> rng.IntN(20)
-		return wait, rng.Int64N(max(units, 1)+1) >> rng.IntN(10)
-	},
-	// edge: just at, before and after the instants that mean something.
-	"edge": func(rng *rand.Rand, c *counter, last Verdict) (wait, cost int64) {
-		units, window := c.rule.Quota()
-		waits := []int64{0, 1, window, window - 1, window / 10, window / 2, 2*window - 1,
-			last.NextAfter, last.NextAfter - 1, last.RetryAfter, last.RetryAfter - 1, last.RetryAfter + 1,
-			last.ResetAfter, last.ResetAfter - 1, 3 * last.ResetAfter / 2}
-		costs := []int64{0, 1, 1, 2, units / 2, units - 1, units, units + 1, last.Remaining, last.Remaining + 1}
-		if wait = waits[rng.IntN(len(waits))]; wait < 0 || wait > 3*MaxWindow { // such as after Forever
-			wait = 1
-		}
-		return wait, max(0, costs[rng.IntN(len(costs))])
-	},
-	// greedy: all that there is, as soon as there is something.
-	"greedy": func(_ *rand.Rand, c *counter, last Verdict) (wait, cost int64) {
-		if last.Remaining > 0 {
-			return 0, last.Remaining
-		}
-		return last.NextAfter, 1
-	},
-}
 
 // A history is a bound strategy under one schedule.
 type history struct {
@@ -46,7 +16,7 @@ type history struct {
 	strategy Strategy
 	rate     Rate
 	phase    int64
-	schedule schedule
+	schedule oracle.Schedule
 	rng      *rand.Rand
 }
 
@@ -54,6 +24,13 @@ func (h *history) counter(t testing.TB) *counter {
 	c := newCounter(t, h.strategy, h.rate)
 	c.phase = h.phase
 	return c
+}
+
+// next is the next request, given the last verdict.
+func (h *history) next(c *counter, last Verdict) (wait, cost int64) {
+	units, window := c.rule.Quota()
+	return h.schedule(h.rng, oracle.View{Units: units, Window: window, Remaining: last.Remaining,
+		NextAfter: last.NextAfter, RetryAfter: last.RetryAfter, ResetAfter: last.ResetAfter})
 }
 
 // begin is an instant to start at, sometimes just before an edge.
@@ -79,8 +56,8 @@ func histories(t *testing.T, f func(t *testing.T, h *history)) {
 					if _, err := s.Bind(rate); err != nil {
 						continue // a log of 10^9 entries; a burst that takes centuries
 					}
-					for _, kind := range slices.Sorted(maps.Keys(schedules)) {
-						h := &history{kind, s, rate, rng.Int64N(window.Microseconds()), schedules[kind], rng}
+					for _, kind := range slices.Sorted(maps.Keys(oracle.Schedules)) {
+						h := &history{kind, s, rate, rng.Int64N(window.Microseconds()), oracle.Schedules[kind], rng}
 						f(t, h)
 						ran++
 						if t.Failed() {
@@ -94,20 +71,4 @@ func histories(t *testing.T, f func(t *testing.T, h *history)) {
 			}
 		})
 	}
-}
-
-// most is the largest number of units charged in a half-open interval of that
-// length, over all intervals. The log is in the order of time.
-func most(log []charged, length int64) (most int64) {
-	var sum int64
-	first := 0
-	for _, c := range log {
-		sum += c.units
-		for log[first].at <= c.at-length {
-			sum -= log[first].units
-			first++
-		}
-		most = max(most, sum)
-	}
-	return most
 }

@@ -115,7 +115,7 @@ func TestPrecision(t *testing.T) {
 		{time.Minute, time.Second, time.Hour, time.Second},
 		{0, 2 * time.Hour, time.Hour, time.Hour},
 	} {
-		got := precisionOf(t, BucketedWindow{Precision: c.strategy}, Rate{1, c.window, c.rate})
+		got := newCounter(t, BucketedWindow{Precision: c.strategy}, Rate{1, c.window, c.rate}).rule.(*bucketRule).precision
 		if got != c.want.Microseconds() {
 			t.Errorf("%+v: %d µs", c, got)
 		}
