@@ -133,6 +133,21 @@ func TestARequestThatHasEndedIsNotCharged(t *testing.T) {
 	}
 }
 
+// A client that has gone when its request is decided pays all the same: hanging up
+// must be no way to try without being counted, nor to make a store look broken.
+func TestWhoHangsUpIsCharged(t *testing.T) {
+	f := newFaulty() // a store outside the process, which looks at the context
+	l := configured(t, core.Config{Backend: f, Policies: []core.Policy{ten("a", core.Fallback)}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i := range 12 {
+		v := visit(l, httplimit.Request(httptest.NewRequest("GET", "/", nil).WithContext(ctx)))
+		if v.Pass != (i < 10) || v.Decision.Degraded {
+			t.Errorf("request %d: pass %v, degraded %v", i, v.Pass, v.Decision.Degraded)
+		}
+	}
+}
+
 // down is a backend that can not decide some policies' asks.
 type down struct {
 	core.Backend

@@ -42,9 +42,13 @@ func TestOptions(t *testing.T) {
 
 // A flood of new identities, each far from its limit, stays within the cap and
 // does not push out the cell that is at its limit.
-func TestFloodKeepsWhoIsAtTheLimit(t *testing.T) {
+func TestFault_G1(t *testing.T) {
 	b := open(t, 2000, 1<<20)
 	sp, r := bind(t, "p", core.GCRA{}, 100, time.Hour)
+	minute, rm := bind(t, "minute", core.GCRA{}, 100, time.Minute) // empty long before the crowd
+	if !take(t, b, askFor(minute, rm, "v", 100)).OK {
+		t.Fatal("refused below the limit")
+	}
 	victims := []string{"v1", "v2", "v3"}
 	for _, k := range victims {
 		if !take(t, b, askFor(sp, r, k, 100)).OK {
@@ -62,7 +66,10 @@ func TestFloodKeepsWhoIsAtTheLimit(t *testing.T) {
 			t.Errorf("%s was at its limit and was let in after the flood", k)
 		}
 	}
-	if s := b.Stats(); s.Cells != 2000 || s.Evicted != 98_003 || s.Overflowed != 0 {
+	if take(t, b, askFor(minute, rm, "v", 100)).OK {
+		t.Error("who was at the limit of a minute was let in after the flood")
+	}
+	if s := b.Stats(); s.Cells != 2000 || s.Evicted != 98_004 || s.Overflowed != 0 {
 		t.Errorf("stats %+v", s)
 	}
 	verify(t, b)

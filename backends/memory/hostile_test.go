@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,7 +147,7 @@ func third[A, B any](_ A, _ B, err error) error { return err }
 
 // Windows of a millisecond, eight goroutines, three seconds: cells expire and are
 // swept all the time, and each window admits exactly its limit.
-func TestExpiryHammer(t *testing.T) {
+func TestFault_G2(t *testing.T) {
 	const limit, window = 5, 1000
 	type cell struct {
 		key string
@@ -204,6 +205,33 @@ func TestExpiryHammer(t *testing.T) {
 	}
 	if full < 100 {
 		t.Errorf("only %d windows were full: the test shows nothing", full)
+	}
+}
+
+// Many at once by the short way, which the contract's contention does not take:
+// judging and charging are one step.
+func TestContentionOfTheShortWay(t *testing.T) {
+	const limit, callers = 400, 16
+	b := New()
+	sp, r := bind(t, "p", core.FixedWindow{}, limit, 365*24*time.Hour)
+	for round := range 50 {
+		var admitted atomic.Int64
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				for range 2 * limit / callers {
+					if v, _, err := one(b, 1e15, askFor(sp, r, strconv.Itoa(round), 1)); err != nil {
+						t.Error(err)
+					} else if v.OK {
+						admitted.Add(1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := admitted.Load(); n != limit {
+			t.Fatalf("round %d: %d admitted, the limit is %d", round, n, limit)
+		}
 	}
 }
 
@@ -327,11 +355,13 @@ func TestNothingIsAllocatedPerDecision(t *testing.T) {
 	}
 }
 
-func TestNoGoroutines(t *testing.T) {
+// A Backend is nothing but memory: no goroutine comes with it, and so it needs no
+// Close.
+func TestFault_G4(t *testing.T) {
 	before := runtime.NumGoroutine()
 	sp, r := bind(t, "p", core.GCRA{}, 1, time.Hour)
-	for range 100 {
-		take(t, New(), askFor(sp, r, "a", 1))
+	for range 10_000 {
+		take(t, open(t, 100, 1<<20), askFor(sp, r, "a", 1))
 	}
 	if after := runtime.NumGoroutine(); after > before {
 		t.Errorf("%d goroutines more", after-before)

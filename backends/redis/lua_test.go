@@ -93,13 +93,26 @@ func TestProgramsAreReproducible(t *testing.T) {
 }
 
 // Fragments and functions hold to the rules of lua/functions.lua.
-func TestLuaKeepsNumbersWhole(t *testing.T) {
+func TestAttack_D9(t *testing.T) {
 	texts := []string{general[0].text, general[1].text, settling[0].text, settling[1].text, readCells[0].text, writeCells.text}
 	for _, text := range texts {
 		for _, word := range []string{"tostring", "$", "@", "--"} {
 			if strings.Contains(strings.ReplaceAll(text, "$'", ""), word) {
 				t.Errorf("a program contains %q:\n%s", word, text)
 			}
+		}
+	}
+}
+
+// In the year 2100, with N-ths of a microsecond, Lua's numbers are still exact.
+func TestAttack_D9Century(t *testing.T) {
+	const century = 4_102_444_800_000_000
+	b := on(t, shared.single())
+	for i, c := range timelineCases(t) {
+		l := newTimeline(t, b, c, rand.New(rand.NewPCG(2100, uint64(i))))
+		l.now = century - 1
+		if l.run(20); t.Failed() {
+			t.Fatal(c.name, c.rate)
 		}
 	}
 }

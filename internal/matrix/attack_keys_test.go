@@ -44,8 +44,9 @@ func TestAttack_E6_wire(t *testing.T) {
 		return b.String()
 	}
 	for range n {
-		k := core.KeyOf([]core.Kind{core.KindHeader, core.KindQuery, core.KindUser}[r.IntN(3)], word(), word())
-		text := fmt.Sprintf("%q", k.Append(nil))
+		kind, first, second := []core.Kind{core.KindForm, core.KindQuery, core.KindUser}[r.IntN(3)], word(), word()
+		k := core.KeyOf(kind, first, second)
+		text := fmt.Sprintf("%d %q=%q", kind, first, second)
 		if r.IntN(2) == 0 {
 			name, value := word(), word()
 			k = k.With(name, value)

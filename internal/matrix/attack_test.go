@@ -26,9 +26,9 @@ func TestAttack_F2(t *testing.T)  { attack(t, "F2") }
 func TestAttack_F3(t *testing.T)  { attack(t, "F3") }
 func TestAttack_F4(t *testing.T)  { attack(t, "F4") }
 func TestAttack_F5(t *testing.T)  { attack(t, "F5") }
-func TestAttack_F6(t *testing.T)  { attack(t, "F6") }
-func TestAttack_F7(t *testing.T)  { attack(t, "F7") }
-func TestAttack_F8(t *testing.T)  { attack(t, "F8") }
+func TestFault_F6(t *testing.T)   { attack(t, "F6") }
+func TestFault_F7(t *testing.T)   { attack(t, "F7") }
+func TestFault_F8(t *testing.T)   { attack(t, "F8") }
 func TestAttack_F9(t *testing.T)  { attack(t, "F9") }
 func TestAttack_F10(t *testing.T) { attack(t, "F10") }
 func TestAttack_F11(t *testing.T) { attack(t, "F11") }
