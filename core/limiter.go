@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,10 +25,12 @@ type Limiter struct {
 	byName   map[string]*policy
 	headers  Headers
 	keep     bool
-	holds    bool // some policy may settle what it has charged
+	holds    bool        // some policy may settle what it has charged
+	watching atomic.Bool // still looking at requests, see watch
 	flights  flights
 	complain complaints
 	calls    sync.Pool // of *call
+	watch    watch
 }
 
 // setSingle finds the backend's short way, which knows no phase function.
@@ -46,6 +49,8 @@ func (l *Limiter) start() {
 	l.findLone()
 	l.complain.logger = l.config.Logger
 	l.calls.New = func() any { return new(call) }
+	l.watch.start(&l.config)
+	l.watching.Store(true)
 }
 
 // call is the scratch memory of one decision.
@@ -79,6 +84,7 @@ type Visit struct {
 	token   uintptr
 	held    []held          // to be settled by Finish
 	ctx     context.Context // of the request, where something is held
+	looked  bool            // see lookAtOthers
 }
 
 // Enter decides the request and fills v. A Limiter that meets the same request
@@ -97,6 +103,9 @@ func (l *Limiter) Enter(n Native, token uintptr, v *Visit) {
 	}
 	if !l.flights.enter(token) {
 		v.Again = true
+		if l.watching.Load() {
+			l.meetAgain()
+		}
 		return
 	}
 	v.limiter, v.token = l, token
@@ -111,6 +120,9 @@ func (v *Visit) Leave() {
 		return
 	}
 	v.limiter.flights.leave(v.token)
+	if v.looked {
+		v.limiter.leaveCompany(v.token)
+	}
 	if len(v.held) > 0 {
 		v.abandon()
 	}
@@ -130,6 +142,9 @@ func (l *Limiter) KeepsDecision() bool {
 // backend once.
 func (l *Limiter) check(n Native, v *Visit) (err error) {
 	defer recoverHook(&err)
+	if l.watching.Load() {
+		l.look(n, v)
+	}
 	if p := l.lone; p != nil && p.applies(n) {
 		if err := l.decideLone(p, n, &v.Decision); err != nil || !v.Decision.Limited {
 			return err
@@ -146,6 +161,9 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 	if l.lone == nil {
 		if err := l.gather(c); err != nil {
 			return err
+		}
+		if l.watching.Load() {
+			l.lookAtKeys(c)
 		}
 		if err := l.decide(l.detached(n), c, &v.Decision); err != nil {
 			l.observe(c, &v.Decision, err)

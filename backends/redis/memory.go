@@ -34,22 +34,37 @@ func (m *Memory) Warning() string {
 // not for the way of a request, and needs the right to INFO. The time-out is that
 // of any operation.
 func (b *Backend) Memory(ctx context.Context) ([]Memory, error) {
-	ctx, cancel := b.deadline(ctx)
-	defer cancel()
 	var mu sync.Mutex
 	var all []Memory
-	ask := func(ctx context.Context, server *redis.Client) error {
-		text, err := server.Info(ctx).Result()
-		if err != nil {
-			return err
-		}
-		m := Memory{Addr: server.Options().Addr, Policy: infoField(text, "maxmemory_policy")}
-		m.Max, _ = strconv.ParseInt(infoField(text, "maxmemory"), 10, 64)
-		m.Evicted, _ = strconv.ParseInt(infoField(text, "evicted_keys"), 10, 64)
+	err := b.eachServer(ctx, "memory", func(addr, info string) {
 		mu.Lock()
 		defer mu.Unlock()
-		all = append(all, m)
-		return nil
+		all = append(all, memoryOf(addr, info))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func memoryOf(addr, info string) Memory {
+	m := Memory{Addr: addr, Policy: infoField(info, "maxmemory_policy")}
+	m.Max, _ = strconv.ParseInt(infoField(info, "maxmemory"), 10, 64)
+	m.Evicted, _ = strconv.ParseInt(infoField(info, "evicted_keys"), 10, 64)
+	return m
+}
+
+// eachServer hands f what INFO says of every server that takes writes; several at
+// once where there are several.
+func (b *Backend) eachServer(ctx context.Context, what string, f func(addr, info string)) error {
+	ctx, cancel := b.deadline(ctx)
+	defer cancel()
+	ask := func(ctx context.Context, server *redis.Client) error {
+		text, err := server.Info(ctx).Result()
+		if err == nil {
+			f(server.Options().Addr, text)
+		}
+		return err
 	}
 	var err error
 	switch c := b.client.(type) {
@@ -61,9 +76,9 @@ func (b *Backend) Memory(ctx context.Context) ([]Memory, error) {
 		err = c.ForEachShard(ctx, ask)
 	}
 	if err != nil {
-		return nil, b.fail("memory", err)
+		return b.fail(what, err)
 	}
-	return all, nil
+	return nil
 }
 
 // infoField is the value of a field in what INFO says, "" where it says nothing.
