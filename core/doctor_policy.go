@@ -35,7 +35,7 @@ func (l *Limiter) examinePolicy(p *policy) (found []Finding) {
 		add(p.when == Always && q.rate.Window > longDenied, codeCountDeniedLong,
 			fmt.Sprintf("it counts refused requests, over a window of %v: a client that keeps trying is shut out as long as it tries, and one window longer", q.rate.Window),
 			"Leave CountDenied out, or use it with a window of minutes")
-		add(q.rule.Words() == 0 && q.units > largeLog, codeLogTooLarge,
+		add(q.rule.Words() == 0 && !p.after.inFlight && q.units > largeLog, codeLogTooLarge,
 			fmt.Sprintf("it remembers each of up to %d units: about %d kB for a key that is at its limit", q.units, 16*q.units/1000),
 			"Use BucketedWindow, which is exact too and constant in size, or GCRA")
 	}
