@@ -42,7 +42,7 @@ type Examiner interface {
 
 // A Use is a rule that a policy applies to the cells of a backend.
 type Use struct {
-	Policy string
+	Policy string // its name
 	Rule   Rule
 }
 

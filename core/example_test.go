@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"time"
 
 	httplimit "github.com/stint-go/stint/adapters/http"
@@ -50,6 +51,31 @@ func ExampleNew() {
 	// stint: no backend: set Config.Backend, for example to memory.New()
 	// stint: policy "log in": character ' ' in the name: use letters, digits, - and _
 	// stint: policy "api": rate "100/m; 10/60s": same window as an earlier rate at "10/60s" (byte 7); write for example "10/s; 1000/d"
+}
+
+// What is probably not as it was meant, printed when the program starts.
+func ExampleLimiter_Doctor() {
+	l, err := core.New(core.Config{
+		Backend:  memory.New(),
+		Proxies:  []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
+		Policies: []core.Policy{{Name: "login", Rate: "5/15m", Key: core.ByForm("username")}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	findings, err := l.Doctor(context.Background())
+	for _, f := range findings {
+		fmt.Printf("%s %s\n  %s.\n  %s.\n", f.Code, f.Policy, f.Reason, f.Remedy)
+	}
+	fmt.Println(err)
+	// Output:
+	// proxies-too-wide
+	//   Config.Proxies trusts 0.0.0.0/0, which holds public addresses by the million: any client among them can claim any address.
+	//   Name the prefixes of your own proxies, or those that your provider publishes.
+	// key-chosen-by-client login
+	//   it counts by post:username alone, which the client chooses: a new value is a new limit, and another's value uses up another's limit.
+	//   Add a policy by ByIP to this Limiter, or count by Each(ByIP, …).
+	// <nil>
 }
 
 // A postGuard limits POSTs by client and by the user name that they try.
