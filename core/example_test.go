@@ -65,16 +65,12 @@ func ExampleLimiter_Doctor() {
 	}
 	findings, err := l.Doctor(context.Background())
 	for _, f := range findings {
-		fmt.Printf("%s %s\n  %s.\n  %s.\n", f.Code, f.Policy, f.Reason, f.Remedy)
+		fmt.Println(f)
 	}
 	fmt.Println(err)
 	// Output:
-	// proxies-too-wide
-	//   Config.Proxies trusts 0.0.0.0/0, which holds public addresses by the million: any client among them can claim any address.
-	//   Name the prefixes of your own proxies, or those that your provider publishes.
-	// key-chosen-by-client login
-	//   it counts by post:username alone, which the client chooses: a new value is a new limit, and another's value uses up another's limit.
-	//   Add a policy by ByIP to this Limiter, or count by Each(ByIP, …).
+	// proxies-too-wide: Config.Proxies trusts 0.0.0.0/0, which holds public addresses by the million: any client among them can claim any address. Name the prefixes of your own proxies, or those that your provider publishes
+	// key-chosen-by-client: policy login: it counts by post:username alone, which the client chooses: a new value is a new limit, and another's value uses up another's limit. Add a policy by ByIP to this Limiter, or count by Each(ByIP, …)
 	// <nil>
 }
 
