@@ -9,10 +9,15 @@ import (
 
 // company knows, of requests in flight that are looked at, which Limiters they
 // have met: two that charge the same cell charge it twice.
-var company = struct {
+var company struct {
 	mu   sync.Mutex
-	seen map[uintptr][]*Limiter
-}{seen: map[uintptr][]*Limiter{}}
+	seen []meeting
+}
+
+type meeting struct {
+	token   uintptr
+	limiter *Limiter
+}
 
 // lookAtOthers looks for Limiters that the request has met before this one. Leave
 // forgets it.
@@ -22,16 +27,23 @@ func (l *Limiter) lookAtOthers(n Native, v *Visit) {
 	}
 	v.looked = true
 	company.mu.Lock()
-	others := company.seen[v.token]
-	company.seen[v.token] = append(slices.Clone(others), l)
-	company.mu.Unlock()
-	for _, other := range others {
-		if !sameBackend(l.backend, other.backend) || l.config.Prefix != other.config.Prefix {
-			continue
+	defer company.mu.Unlock()
+	for _, m := range company.seen {
+		if m.token == v.token {
+			l.meet(m.limiter, n)
 		}
-		for _, p := range l.policies {
-			q := other.byName[p.name]
-			l.watch.add(q != nil && p.applies(n) && q.applies(n) && p.sharesCells(q), Finding{Code: codeCountedTwice, Policy: p.name,
+	}
+	company.seen = append(company.seen, meeting{v.token, l})
+}
+
+// meet looks for policies that two Limiters have in common.
+func (l *Limiter) meet(other *Limiter, n Native) {
+	if !sameBackend(l.backend, other.backend) || l.config.Prefix != other.config.Prefix {
+		return
+	}
+	for _, p := range l.policies {
+		if q := other.byName[p.name]; q != nil && p.applies(n) && q.applies(n) && p.sharesCells(q) {
+			l.watch.add(true, Finding{Code: codeCountedTwice, Policy: p.name,
 				Reason: "a request met two Limiters with a policy of this name on one backend: it was charged twice, to the same counter",
 				Remedy: "Mount one Limiter twice instead of two, or give the policies different names"})
 		}
@@ -41,12 +53,7 @@ func (l *Limiter) lookAtOthers(n Native, v *Visit) {
 func (l *Limiter) leaveCompany(token uintptr) {
 	company.mu.Lock()
 	defer company.mu.Unlock()
-	rest := slices.DeleteFunc(company.seen[token], func(other *Limiter) bool { return other == l })
-	if len(rest) == 0 {
-		delete(company.seen, token)
-		return
-	}
-	company.seen[token] = rest
+	company.seen = slices.DeleteFunc(company.seen, func(m meeting) bool { return m == meeting{token, l} })
 }
 
 // sharesCells reports whether two policies of one name count alike.

@@ -61,27 +61,21 @@ func (w *watch) findings() []Finding {
 	return slices.Clone(w.found)
 }
 
-// look looks at a request that enters.
-func (l *Limiter) look(n Native, v *Visit) {
-	l.watch.note(l, func(w *watch) { l.lookClosely(w, n, v) })
-}
+// look looks at a request that enters, and logs what is new.
+func (l *Limiter) look(n Native, v *Visit) { l.warn(l.lookClosely(n, v)) }
 
-// note lets f add findings, and logs those that are new.
-func (w *watch) note(l *Limiter, f func(*watch)) {
-	for _, f := range w.fresh(f) {
+func (l *Limiter) warn(fresh []Finding) {
+	for _, f := range fresh {
 		l.complain.to().Warn("misconfigured", "code", f.Code, "policy", f.Policy, "reason", f.Reason, "remedy", f.Remedy)
 	}
 }
 
-func (w *watch) fresh(f func(*watch)) []Finding {
+// lookClosely answers what was not known before.
+func (l *Limiter) lookClosely(n Native, v *Visit) (fresh []Finding) {
+	w := &l.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := len(w.found)
-	f(w)
-	return slices.Clone(w.found[before:])
-}
-
-func (l *Limiter) lookClosely(w *watch, n Native, v *Visit) {
 	if w.requests++; w.requests <= 2 {
 		w.add(births.seen(l, w.requests), Finding{Code: codeMadePerRequest,
 			Reason: "one Limiter after the other has met a single request, just after it was made: one is made for every request, and none ever counts to two",
@@ -94,6 +88,7 @@ func (l *Limiter) lookClosely(w *watch, n Native, v *Visit) {
 		l.watching.Store(false)
 		l.sumUp()
 	}
+	return w.found[before:]
 }
 
 // add adds a finding once.
@@ -130,7 +125,9 @@ func (l *Limiter) lookAtAddress(n Native) {
 	default:
 		w.various = true
 	}
-	w.add(private && field != "" && l.countsAddresses(), proxyNotNamed(field))
+	if private && field != "" && l.countsAddresses() {
+		w.add(true, proxyNotNamed(field))
+	}
 }
 
 func proxyNotNamed(field string) Finding {
@@ -161,10 +158,11 @@ func (l *Limiter) lookAtProxy(n Native) {
 	if lines > 0 {
 		w.told++
 	}
-	single := header != "" && header != "X-Forwarded-For" && header != "Forwarded"
-	w.add(single && lines > 1, Finding{Code: codeProxyHeaderRepeated,
-		Reason: "a named proxy sent more than one " + header + ": it hands on what the client has sent, and such a client is counted as the proxy",
-		Remedy: "Have the proxy replace the field (nginx: proxy_set_header " + header + " $remote_addr)"})
+	if lines > 1 && header != "" && header != "X-Forwarded-For" && header != "Forwarded" {
+		w.add(true, Finding{Code: codeProxyHeaderRepeated,
+			Reason: "a named proxy sent more than one " + header + ": it hands on what the client has sent, and such a client is counted as the proxy",
+			Remedy: "Have the proxy replace the field (nginx: proxy_set_header " + header + " $remote_addr)"})
+	}
 }
 
 // lookAtRoute looks at where the Limiter is mounted.
@@ -273,10 +271,15 @@ func (l *Limiter) proxyFields() string {
 }
 
 // meetAgain notes that a request came by twice.
-func (l *Limiter) meetAgain() {
-	l.watch.note(l, func(w *watch) {
-		w.add(true, Finding{Code: codeMountedTwice,
-			Reason: "one request met this Limiter twice, as it is mounted on a group and on a route in it: it decided once, where it came first",
-			Remedy: "Mount it in one place; for limits of its own, a route needs a Limiter of its own"})
-	})
+func (l *Limiter) meetAgain() { l.warn(l.metTwice()) }
+
+func (l *Limiter) metTwice() (fresh []Finding) {
+	w := &l.watch
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := len(w.found)
+	w.add(true, Finding{Code: codeMountedTwice,
+		Reason: "one request met this Limiter twice, as it is mounted on a group and on a route in it: it decided once, where it came first",
+		Remedy: "Mount it in one place; for limits of its own, a route needs a Limiter of its own"})
+	return w.found[before:]
 }
