@@ -182,6 +182,17 @@ func closeAll(c *core.Config) {
 	}
 }
 
+// A prefix is not private because it holds one that is.
+func TestDoctorLooksAtAllOfAPrefix(t *testing.T) {
+	for _, wide := range []string{"10.0.0.0/7", "fc00::/6", "::/0", "128.0.0.0/1", "2000::/3", "::ffff:0.0.0.0/96"} {
+		c := healthy(memory.New())
+		c.Proxies = prefixes("10.0.0.0/8", wide)
+		if got := doctored(t, configured(t, c)); !slices.Equal(got, []string{"proxies-too-wide"}) {
+			t.Errorf("%s: found %q", wide, got)
+		}
+	}
+}
+
 // What covers a key that clients choose has to apply wherever that key counts.
 func TestDoctorLooksWhatCoversAKey(t *testing.T) {
 	chosen := core.Policy{Name: "key", Rate: "5/m", Key: core.ByHeader("X-Api-Key"), Methods: []string{"POST", "DELETE"}, Except: []string{"/in", "/out"}}
