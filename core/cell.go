@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // A Space is the set of cells of one policy, window and shape: everything of a
@@ -18,6 +19,7 @@ type Space struct {
 	naming    *Naming
 	phase     func(Cell) int64
 	staggered bool
+	outside   atomic.Pointer[Print] // OutsideID, once it was asked for
 }
 
 // spaceSeed makes Space.ID the same for equal content within this process.
@@ -50,6 +52,19 @@ func (s *Space) Shape() string  { return s.shape }
 // ID is a print of policy, window and shape under a seed of this process: for
 // backends inside it, to be mixed into that of the key.
 func (s *Space) ID() Print { return s.id }
+
+// OutsideID is ID for tables in front of a store outside the process: spaces
+// whose cells have other names there, by another prefix or secret, differ.
+func (s *Space) OutsideID() Print {
+	if p := s.outside.Load(); p != nil {
+		return *p
+	}
+	sample := Cell{s, NewKey("space", "")}
+	name := sample.AppendName(nil)
+	p := s.id.Xor(Print{maphash.Bytes(spaceSeed[0], name), maphash.Bytes(spaceSeed[1], name)})
+	s.outside.Store(&p)
+	return p
+}
 
 // OwnPhase reports whether the space has a phase function of its own.
 func (s *Space) OwnPhase() bool { return s.phase != nil }

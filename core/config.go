@@ -110,6 +110,7 @@ func New(c Config) (*Limiter, error) {
 		bad("no backend: set Config.Backend, for example to memory.New()")
 	} else {
 		l.setSingle()
+		l.setRefuser()
 	}
 	if c.Fallback != nil && isNil(c.Fallback) {
 		bad("fallback: a nil %T; leave Fallback out for what the backend brings along", c.Fallback)

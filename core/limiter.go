@@ -31,6 +31,9 @@ type Limiter struct {
 	complain complaints
 	calls    sync.Pool // of *call
 	watch    watch
+
+	refuser     Refuser // the backend's memory of refusals, when it has one
+	loneRefused *policy // see refuseLone
 }
 
 // setSingle finds the backend's short way, which knows no phase function.
@@ -158,7 +161,7 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 		}
 	}
 	c := l.call(n)
-	if l.lone == nil {
+	if l.lone == nil && !l.refuseLone(n, &v.Decision) {
 		if err := l.gather(c); err != nil {
 			return err
 		}
@@ -198,9 +201,15 @@ func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
 
 // findLone finds the policy of decideLone.
 func (l *Limiter) findLone() {
-	if p := l.policies[0]; len(l.policies) == 1 && l.single != nil && p.key.op == opIP && p.hooks == nil &&
-		p.rateFunc == nil && l.isPlain(p.quotas) && !l.holds {
+	p := l.policies[0]
+	if len(l.policies) != 1 || p.key.op != opIP || p.hooks != nil || p.rateFunc != nil || !l.isPlain(p.quotas) || l.holds {
+		return
+	}
+	switch {
+	case l.single != nil:
 		l.lone = p
+	case l.refuser != nil:
+		l.loneRefused = p
 	}
 }
 
@@ -349,6 +358,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	hopeless := slices.ContainsFunc(c.lacking, func(b *quota) bool { return !b.policy.soft })
 	switch {
 	case hopeless || len(c.asks) == 0:
+	case l.refuse(c, d):
 	case len(c.asks) == 1 && l.single != nil && !l.holds && l.isPlain(c.quotas):
 		if err := l.takeOne(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
 			return err

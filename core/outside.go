@@ -101,13 +101,18 @@ func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64
 	switch {
 	case len(quotas) == 0:
 		return err
-	case l.single != nil && l.isPlain(quotas):
+	case !l.isPlain(quotas):
+	case l.single != nil:
 		return l.takeOne(quotas[0], key, cost, when, d)
+	case l.refuseOne(quotas[0], key, cost, when, d):
+		return nil
 	}
 	c := l.call(nil)
 	c.look = when == Never
 	c.ask(p, quotas, *key, cost, when)
-	err = l.takeAll(ctx, c, d)
+	if !l.refuse(c, d) {
+		err = l.takeAll(ctx, c, d)
+	}
 	l.observe(c, d, err)
 	l.release(c)
 	return err

@@ -45,7 +45,8 @@ type Options struct {
 // for one check; it may be the same one every time. It registers its clean-up
 // with the t it gets, which is the check's own.
 //
-// A backend that is a core.SingleTaker is held to its Take by its TakeOne.
+// A backend that is a core.SingleTaker is held to its Take by its TakeOne, one
+// that is a core.Refuser by what it refuses itself.
 func Run(t *testing.T, open func(t *testing.T) core.Backend) {
 	t.Helper()
 	Options{}.Run(t, open)
@@ -93,6 +94,7 @@ type check struct {
 var checks = []check{
 	{name: "random timelines agree with the model", once: randomTimelines},
 	{name: "TakeOne is Take", each: takeOneIsTake},
+	{name: "what is refused from memory Take would refuse", each: refusedFromMemory},
 	{name: "contention on one cell admits exactly the limit", each: contentionOneCell},
 	{name: "contention by the own clock admits exactly the limit", each: contentionOwnClock},
 	{name: "contention on several cells is all or nothing", each: contentionManyCells},

@@ -324,6 +324,7 @@ func TestEveryMutantIsCaught(t *testing.T) {
 	useful := map[string]bool{ // these have tests of their own
 		"rules that grow are refused where that is declared": true,
 		"TakeOne is Take": true,
+		"what is refused from memory Take would refuse": true,
 	}
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {

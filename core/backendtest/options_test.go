@@ -162,6 +162,91 @@ func TestTakeOneIsTake(t *testing.T) {
 	}
 }
 
+// remembering is a Model that remembers the last refusals of single asks, with a
+// flaw: what it does not look at, or forget.
+type remembering struct {
+	Model
+	seeds [2]maphash.Seed
+	last  map[any]core.Verdict
+	flaw  string
+}
+
+func (b *remembering) Seeds() *[2]maphash.Seed { return &b.seeds }
+
+// id is what a refusal is remembered by.
+func (b *remembering) id(space *core.Space, rule core.Rule, key core.Print, cost int64) any {
+	units, window := rule.Quota()
+	switch b.flaw {
+	case "any cost":
+		cost = 0
+	case "any limit":
+		units, window = 0, 0
+	case "any key":
+		key = core.Print{}
+	case "any space":
+		return [4]any{units, window, key, cost}
+	}
+	return [5]any{space.ID(), units, window, key, cost}
+}
+
+func (b *remembering) Take(ctx context.Context, at int64, asks []core.Ask, out []core.Verdict) (int64, error) {
+	now, err := b.Model.Take(ctx, at, asks, out)
+	if a := asks[0]; err == nil && len(asks) == 1 && a.Rule != nil && !out[0].OK && !a.Soft && (a.When == core.OnAdmit || b.flaw == "looks") {
+		v := out[0]
+		if b.flaw == "figures" {
+			v.Remaining++
+		}
+		b.last[b.id(a.Cell.Space, a.Rule, a.Cell.Key.Print(&b.seeds), a.Cost)] = v
+	}
+	return now, err
+}
+
+func (b *remembering) RefuseOne(space *core.Space, rule core.Rule, key core.Print, cost int64) (core.Outcome, bool) {
+	v, ok := b.last[b.id(space, rule, key, cost)]
+	return core.Outcome{Judgement: v.Judgement}, ok
+}
+
+func (b *remembering) Refuse(asks []core.Ask) (int, core.Outcome) {
+	a := asks[0]
+	if len(asks) > 1 && b.flaw != "beside" || b.flaw != "soft" && a.Soft ||
+		b.flaw != "strikes" && (a.When == core.Always || a.When == core.OnRefuse) {
+		return -1, core.Outcome{}
+	}
+	if b.flaw == "beside" {
+		a = asks[len(asks)-1]
+	}
+	if o, ok := b.RefuseOne(a.Cell.Space, a.Rule, a.Cell.Key.Print(&b.seeds), a.Cost); ok {
+		return 0, o
+	}
+	return -1, core.Outcome{}
+}
+
+func (b *remembering) Settle(ctx context.Context, at int64, asks []core.Ask, rs []core.Receipt, delta []int64) error {
+	if b.flaw != "refunds" {
+		clear(b.last)
+	}
+	return b.Model.Settle(ctx, at, asks, rs, delta)
+}
+
+func (b *remembering) Reset(ctx context.Context, cells ...core.Cell) error {
+	if b.flaw != "resets" {
+		clear(b.last)
+	}
+	return b.Model.Reset(ctx, cells...)
+}
+
+func TestRefusedFromMemory(t *testing.T) {
+	c := find(t, "what is refused from memory Take would refuse")
+	for _, flaw := range []string{"", "any cost", "any limit", "any key", "any space", "looks", "figures", "beside", "soft", "strikes", "refunds", "resets"} {
+		found := c.on(t, func() core.Backend {
+			return &remembering{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, last: map[any]core.Verdict{}, flaw: flaw}
+		}, Options{})
+		if found != (flaw != "") {
+			t.Errorf("flaw %q: found out %v", flaw, found)
+		}
+	}
+}
+
 // A failing timeline is short, readable, and comes back with its seed.
 func TestTimelinesAreShortenedAndReproducible(t *testing.T) {
 	t.Setenv("STINT_LONG", "")

@@ -130,18 +130,21 @@ func never() (core.Outcome, bool) {
 
 // Refuse is core.Refuser's.
 func (c *Cache) Refuse(asks []core.Ask) (which int, o core.Outcome) {
-	hopeless := -1
+	hopeless, strikes := -1, false
 	for i := range asks {
 		a := &asks[i]
-		if a.Soft || a.When == core.Always || a.When == core.OnRefuse {
+		if a.Soft || a.When == core.Always || a.When == core.OnRefuse && !a.IsBan() {
 			return -1, o
 		}
+		strikes = strikes || a.When == core.OnRefuse
 		if _, ever := question(a.Rule, a.Cost); !ever {
 			hopeless = i
 		}
 	}
 	sets := c.sets.Load()
 	switch {
+	case hopeless >= 0 && strikes:
+		return -1, o
 	case hopeless >= 0:
 		o, _ = never()
 		return hopeless, o
@@ -218,30 +221,42 @@ func (c *Cache) Learn(sent, storeNow int64, asks []core.Ask, out []core.Verdict)
 	}
 	partly := c.partly.Load() > sent
 	for i := range asks {
-		// What is admitted changes no cell that is full.
-		if out[i].Charged && (partly || asks[i].When != core.OnAdmit) {
+		// What is admitted changes no cell that is full, and a strike no ban.
+		if out[i].Charged && (partly || asks[i].When != core.OnAdmit) && !stands(&asks[i], &out[i]) {
 			c.Forget(asks[i].Cell)
 		}
 	}
 }
 
 // longest is the refusing ask of a decision that has it wait the longest, -1
-// where the decision is admitted or not to be remembered.
+// where the decision is admitted or not to be remembered. Where there are bans,
+// it is the only one: who lifts it, or waits for its end, is struck again.
 func longest(asks []core.Ask, out []core.Verdict) int {
-	which := -1
+	which, bans := -1, 0
 	for i := range asks {
 		a, v := &asks[i], &out[i]
-		if a.Soft || a.When != core.OnAdmit || v.Err != nil || v.Charged {
+		if a.Soft || v.Err != nil || (a.When != core.OnAdmit || v.Charged) && !stands(a, v) {
 			return -1
 		}
 		if _, ever := question(a.Rule, a.Cost); !ever {
 			return -1 // known without
 		}
+		if a.When == core.OnRefuse {
+			bans++
+		}
 		if !v.OK && (which < 0 || v.RetryAfter > out[which].RetryAfter) {
 			which = i
 		}
 	}
+	if bans > 1 || bans == 1 && asks[which].When != core.OnRefuse {
+		return -1
+	}
 	return which
+}
+
+// stands reports whether a ban refuses: it is not struck then.
+func stands(a *core.Ask, v *core.Verdict) bool {
+	return a.When == core.OnRefuse && !v.OK && v.Err == nil && a.IsBan()
 }
 
 // remember enters a refusal.
