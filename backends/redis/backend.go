@@ -1,7 +1,6 @@
 package redislimit
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -9,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stint-go/stint/backends/internal/breaker"
+	"github.com/stint-go/stint/backends/internal/denycache"
 	"github.com/stint-go/stint/backends/memory"
 	"github.com/stint-go/stint/core"
 )
@@ -23,6 +24,22 @@ type Options struct {
 	// The deadline of the caller's context counts where it is earlier; its
 	// cancellation does not, once the call has begun: who hangs up pays.
 	Timeout time.Duration
+	// BreakAfter is how many calls to a server fail in a row, about two keys at
+	// least, before the breaker opens: calls then return ErrOpen at once. 0 is 5,
+	// below 0 is never. Only what fails on the way to the server and back counts,
+	// and only where no other call was answered meanwhile.
+	BreakAfter int
+	// ProbeEvery is how often one call goes to a server whose breaker is open; the
+	// first one that is answered closes it. 0 is 500 ms.
+	ProbeEvery time.Duration
+	// DenyCache is how many refused keys are remembered, so that they are refused
+	// again without asking Redis; 0 is 16384, about 1.2 MB once something was
+	// refused; below 0 is none.
+	DenyCache int
+	// DenyFor is how long one is remembered at most, even if it has to wait for
+	// longer: what another process resets or refunds is noticed after that. 0 is a
+	// second.
+	DenyFor time.Duration
 }
 
 // A Backend keeps cells in Redis. It is safe for concurrent use.
@@ -30,10 +47,10 @@ type Backend struct {
 	client  redis.UniversalClient
 	timeout time.Duration
 	slotOf  func(tag []byte) uint64 // where the cells of an identity live; nil: all in one place
-	// serverOf is the server that a key is on, as far as the client knows; nil: the only one.
-	serverOf func(ctx context.Context, key string) (*redis.Client, error)
-	plans    planCache
-	reload   reloader
+	plans   planCache
+	reload  reloader
+	guards  guards
+	denied  *denycache.Cache // nil: off
 	// fallback decides while Redis is down, in this process alone.
 	fallback func() core.Backend
 }
@@ -58,9 +75,19 @@ func New(client redis.UniversalClient, o Options) (*Backend, error) {
 	if o.Timeout == 0 {
 		b.timeout = DefaultTimeout
 	}
+	b.guards.settings = breaker.Settings{Failures: o.BreakAfter, Interval: o.ProbeEvery}
+	if o.DenyCache >= 0 {
+		b.denied = denycache.New(denycache.Settings{Size: o.DenyCache, Age: o.DenyFor})
+	}
 	var errs []error
 	if o.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("redislimit: timeout %v is negative: use 0 for %v", o.Timeout, DefaultTimeout))
+	}
+	if o.ProbeEvery < 0 {
+		errs = append(errs, fmt.Errorf("redislimit: probe every %v: use 0 for %v", o.ProbeEvery, breaker.DefaultInterval))
+	}
+	if o.DenyFor < 0 {
+		errs = append(errs, fmt.Errorf("redislimit: deny for %v: use 0 for %v, or a DenyCache below 0 for none", o.DenyFor, denycache.DefaultAge))
 	}
 	switch c := client.(type) {
 	case *redis.Client:
@@ -70,13 +97,14 @@ func New(client redis.UniversalClient, o Options) (*Backend, error) {
 		own := c.WithTimeout(b.timeout)
 		own.Options().ContextTimeoutEnabled = true // of the copy: WithTimeout clones the options
 		b.client = own
+		b.guards.one = b.guards.newGuard(own.Options().Addr)
 	case *redis.ClusterClient:
 		if c == nil {
 			return nil, errNoClient
 		}
 		opt := c.Options()
 		errs = append(errs, deadlines("redis.ClusterOptions", opt.ContextTimeoutEnabled, opt.ReadTimeout, opt.WriteTimeout))
-		b.slotOf, b.serverOf = clusterSlot, c.MasterForKey
+		b.slotOf, b.guards.find = clusterSlot, masterOf(c)
 		b.reload.client = c
 	case *redis.Ring:
 		if c == nil {
@@ -84,8 +112,7 @@ func New(client redis.UniversalClient, o Options) (*Backend, error) {
 		}
 		opt := c.Options()
 		errs = append(errs, deadlines("redis.RingOptions", opt.ContextTimeoutEnabled, opt.ReadTimeout, opt.WriteTimeout))
-		b.slotOf = ringSlot
-		b.serverOf = func(_ context.Context, key string) (*redis.Client, error) { return c.GetShardClientForKey(key) }
+		b.slotOf, b.guards.find = ringSlot, shardOf(c)
 	case nil:
 		return nil, errNoClient
 	default:

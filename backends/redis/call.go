@@ -20,16 +20,30 @@ func (noRetry) NoRetry() bool { return true }
 // caller's own deadline, but not with the caller: who hangs up after the charge
 // was sent must not make it look as if the store had failed.
 func (b *Backend) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	end := time.Now().Add(b.timeout)
+	end, parent := time.Now().Add(b.timeout), context.WithoutCancel(ctx)
 	if d, ok := ctx.Deadline(); ok && d.Before(end) {
+		if end.Sub(d) > b.timeout/2 {
+			parent = context.WithValue(parent, hurried{}, true)
+		}
 		end = d
 	}
-	return context.WithDeadline(context.WithoutCancel(ctx), end)
+	return context.WithDeadline(parent, end)
 }
 
 // eval runs a program: one EVALSHA, and an EVAL where the server did not know
 // it. It tries again only where a reply proves that nothing was done.
 func (b *Backend) eval(ctx context.Context, p *program, keys []string, args []any) (any, error) {
+	passage, err := b.guards.enter(keys[0])
+	if err != nil {
+		return nil, err
+	}
+	reply, err := b.evalNow(ctx, p, keys, args)
+	passage.leave(ctx, err)
+	return reply, err
+}
+
+// evalNow is eval, whatever the breaker says.
+func (b *Backend) evalNow(ctx context.Context, p *program, keys []string, args []any) (any, error) {
 	line := (&call{program: p, keys: keys, args: args}).line()
 	for try := 0; ; try++ {
 		reply, err := b.send(ctx, line)

@@ -29,7 +29,7 @@ func (c *call) line() []any {
 // evalAll makes calls to several places in one round trip: one command or one
 // pipeline per server, all servers at once.
 func (b *Backend) evalAll(ctx context.Context, calls []call) {
-	batches := b.byServer(ctx, calls)
+	batches := b.byServer(calls)
 	inParallel(len(batches), func(i int) {
 		one := batches[i].calls
 		if len(one) > 1 {
@@ -62,13 +62,13 @@ type batch struct {
 
 // byServer sorts calls by the server that their keys are on, as far as the client
 // knows. Where it does not, calls go one by one.
-func (b *Backend) byServer(ctx context.Context, calls []call) []batch {
+func (b *Backend) byServer(calls []call) []batch {
 	var batches []batch
 	index := map[*redis.Client]int{}
 	for i := range calls {
 		var server *redis.Client
-		if b.serverOf != nil && len(calls) > 1 {
-			server, _ = b.serverOf(ctx, calls[i].keys[0])
+		if b.guards.find != nil && len(calls) > 1 {
+			server = b.guards.find(calls[i].keys[0])
 		}
 		k, known := index[server]
 		if !known || server == nil {
@@ -85,18 +85,27 @@ func (b *Backend) byServer(ctx context.Context, calls []call) []batch {
 // without doing anything: to be sent again, one by one. The pipeline itself is
 // sent at most once, because its commands are marked noRetry.
 func (b *Backend) pipeline(ctx context.Context, server *redis.Client, calls []*call) (again []*call) {
+	passage, err := b.guards.of(server).enter(calls[0].keys[0])
+	if err != nil {
+		for _, c := range calls {
+			c.err = err
+		}
+		return nil
+	}
 	pipe := server.Pipeline()
 	cmds := make([]noRetry, len(calls))
 	for i, c := range calls {
 		cmds[i] = noRetry{redis.NewCmd(ctx, c.line()...)}
 		_ = pipe.Process(ctx, cmds[i]) // queued: there is nothing to go wrong yet
 	}
-	_, err := pipe.Exec(ctx)
+	_, err = pipe.Exec(ctx)
 	if err != nil {
 		b.reload.after(ctx, err)
 	}
 	for i, c := range calls {
-		c.reply, c.err = cmds[i].Result()
+		if c.reply, c.err = cmds[i].Result(); c.err == nil {
+			err = nil // it answered, whatever came then
+		}
 		if c.err == redis.Nil {
 			c.err = nil
 		}
@@ -104,5 +113,6 @@ func (b *Backend) pipeline(ctx context.Context, server *redis.Client, calls []*c
 			again = append(again, c)
 		}
 	}
+	passage.leave(ctx, err)
 	return again
 }

@@ -125,19 +125,13 @@ func TestOneTripPerServerAndPhase(t *testing.T) {
 	hereOrThere := func(home string, here bool) core.Ask {
 		for {
 			a := asking(t, core.GCRA{}, 10, time.Hour)
-			if node, err := b.serverOf(background(), nameOf(a)); err != nil {
-				t.Fatal(err)
-			} else if home == "" || (node.Options().Addr == home) == here {
+			if home == "" || (serverOf(t, b, a).Options().Addr == home) == here {
 				return a
 			}
 		}
 	}
 	first := hereOrThere("", true)
-	node, err := b.serverOf(background(), nameOf(first))
-	if err != nil {
-		t.Fatal(err)
-	}
-	home := node.Options().Addr
+	home := serverOf(t, b, first).Options().Addr
 	asks := []core.Ask{first, hereOrThere(home, true), hereOrThere(home, true), hereOrThere(home, false)}
 	full := hereOrThere(home, true)
 	full.Cost = 10

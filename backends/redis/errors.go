@@ -15,9 +15,8 @@ import (
 
 // The kinds of error beyond core's, to be tested with errors.Is. All of them are
 // core.ErrUnavailable as well, and of a core.Class; ErrConfig's is the one that no
-// failure policy forgives. After ErrOutOfMemory, ErrConfig, ErrBusy and
-// ErrReadOnly nothing was charged; after a plain core.ErrUnavailable that is
-// unknown.
+// failure policy forgives. After ErrOutOfMemory, ErrConfig, ErrBusy, ErrReadOnly
+// and ErrOpen nothing was charged; after a plain core.ErrUnavailable that is unknown.
 var (
 	// ErrOutOfMemory: the server's maxmemory is reached and it evicts nothing.
 	ErrOutOfMemory = core.NewUnavailable(core.ClassOOM, "redis is out of memory")
@@ -34,6 +33,9 @@ var (
 	// ErrPool: the client had no connection in time: all in its pool were in use,
 	// or dialling took too long. Nothing was sent.
 	ErrPool = core.NewUnavailable(core.ClassPool, "no connection in time")
+	// ErrOpen: the server has not answered the last calls, and was not asked. See
+	// Options.BreakAfter. Nothing was charged.
+	ErrOpen = core.NewUnavailable(core.ClassOpen, "redis did not answer before, and is left alone")
 	// ErrClosed: the client was closed.
 	ErrClosed = core.NewUnavailable(core.ClassClosed, "redis client is closed")
 	// ErrContention: a rule without a Program met so many others on its cells
@@ -134,6 +136,9 @@ var handshakeAlerts = []string{"certificate", "handshake failure", "protocol ver
 // fail wraps what the client answered. Errors of this package never hold keys,
 // which are personal data, only their names in Redis; nor passwords.
 func (b *Backend) fail(doing string, err error) error {
+	if err == errOpen { // made once, so that it costs nothing
+		return err
+	}
 	return fmt.Errorf("redislimit: %s: %w: %w", doing, kindOf(err), err)
 }
 

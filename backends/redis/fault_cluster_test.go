@@ -18,14 +18,14 @@ import (
 	"github.com/stint-go/stint/internal/servers"
 )
 
-// load takes an ask from several goroutines until stop is called.
-func load(b *Backend, y *tally, a core.Ask) (stop func()) {
+// load takes asks from several goroutines until stop is called.
+func load(b *Backend, y *tally, next func() core.Ask) (stop func()) {
 	var done atomic.Bool
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for !done.Load() {
-				y.take(b, a)
+				y.pace(b, next())
 			}
 		})
 	}
@@ -40,12 +40,28 @@ func TestFault_B3(t *testing.T) {
 	a := asking(t, core.GCRA{}, 1_000_000, time.Hour)
 	recovers(t, b, 5*time.Second, a)
 	master, _ := ownerOf(t, cl, slotOf(a))
+	var y tally
+	stop := load(b, &y, identities(t, 300))
+	eventually(t, func() bool { return y.admitted.Load() > 300 })
+	masters := map[string]bool{}
+	for _, s := range b.Breakers() {
+		masters[s.Addr] = true
+	}
 	master.Kill()
 	eventually(t, func() bool { // promoted, as another node sees it
 		now, ok := ownerOf(t, cl, slotOf(a))
 		return ok && now != master
 	})
 	recovers(t, b, time.Second, a)
+	stop()
+	y.inTime(t, b, core.ErrUnavailable)
+	// The replica's breaker may have opened too, before it was promoted: it sent its
+	// callers on to the dead master.
+	for _, s := range b.Breakers() {
+		if s.Addr == master.Addr() && s.Changes == 0 || masters[s.Addr] && s.Addr != master.Addr() && s.Open {
+			t.Errorf("killed was %s; breaker %+v", master.Addr(), s)
+		}
+	}
 }
 
 // A slot moves back and forth under load: nothing is lost or counted twice.
@@ -101,6 +117,13 @@ func TestFault_B5(t *testing.T) {
 	gone := asking(t, core.GCRA{}, 10, time.Hour)
 	recovers(t, b, 5*time.Second, gone)
 	master, _ := ownerOf(t, cl, slotOf(gone))
+	lost := []core.Ask{gone}
+	for len(lost) < 5 {
+		a := asking(t, core.GCRA{}, 10, time.Hour)
+		if owner, ok := ownerOf(t, cl, slotOf(a)); ok && owner == master {
+			lost = append(lost, a)
+		}
+	}
 	id := master.Do("CLUSTER", "MYID")
 	for _, n := range cl.Nodes {
 		if n != master && strings.Contains(n.Do("INFO", "replication"), "role:slave") &&
@@ -110,8 +133,11 @@ func TestFault_B5(t *testing.T) {
 	}
 	master.Kill()
 	var y tally
-	for range 20 {
-		y.take(b, gone)
+	for i := range 20 {
+		y.take(b, lost[i%len(lost)])
+	}
+	if y.errs[errOpen.Error()] == nil {
+		t.Errorf("its breaker did not open: %+v", b.Breakers())
 	}
 	if y.failed.Load() != 20 {
 		t.Errorf("%d of 20 calls to what is gone failed", y.failed.Load())
@@ -128,6 +154,11 @@ func TestFault_B5(t *testing.T) {
 		}
 		if y.admitted.Load() != 5 || y.refused.Load() != 3 {
 			t.Errorf("elsewhere %d admitted and %d refused of 8, the limit is 5: %v", y.admitted.Load(), y.refused.Load(), y.errs)
+		}
+	}
+	for _, s := range b.Breakers() {
+		if s.Addr != master.Addr() && s.Changes > 0 {
+			t.Errorf("the breaker of another node changed: %+v", s)
 		}
 	}
 }
@@ -316,112 +347,3 @@ func TestFault_B9(t *testing.T) {
 
 // A stranger is a rule without a Program.
 type stranger struct{ core.Rule }
-
-// Where a cell is, and how slots move.
-
-func slotOf(a core.Ask) uint64 {
-	d := a.Cell.Digest()
-	return clusterSlot([]byte(d.String()))
-}
-
-func ofCluster(t testing.TB, cl *servers.Cluster, timeout time.Duration, random bool) *Backend {
-	t.Helper()
-	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cl.Addrs(), ContextTimeoutEnabled: true, RouteRandomly: random, ReadTimeout: time.Minute})
-	t.Cleanup(func() { c.Close() })
-	return must(t, c, Options{Timeout: timeout})
-}
-
-// ownerOf is the master that serves a slot, as one node that runs sees it.
-func ownerOf(t testing.TB, cl *servers.Cluster, slot uint64) (*servers.Server, bool) {
-	t.Helper()
-	for _, witness := range cl.Nodes {
-		if witness.Running() {
-			return ownerSeenBy(t, witness, cl, slot)
-		}
-	}
-	return nil, false
-}
-
-func ownerSeenBy(t testing.TB, witness *servers.Server, cl *servers.Cluster, slot uint64) (*servers.Server, bool) {
-	t.Helper()
-	for line := range strings.Lines(witness.Do("CLUSTER", "NODES")) {
-		f := strings.Fields(line)
-		if len(f) < 9 || !strings.Contains(f[2], "master") || strings.Contains(f[2], "fail") {
-			continue
-		}
-		for _, span := range f[8:] {
-			low, high, isRange := strings.Cut(span, "-")
-			from, err := strconv.ParseUint(low, 10, 64)
-			to := from
-			if isRange {
-				to, _ = strconv.ParseUint(high, 10, 64)
-			}
-			if err != nil || slot < from || slot > to {
-				continue
-			}
-			addr, _, _ := strings.Cut(f[1], "@")
-			for _, n := range cl.Nodes {
-				if n.Addr() == addr {
-					return n, true
-				}
-			}
-		}
-	}
-	return nil, false
-}
-
-// move takes a slot to another master, key by key, and returns that master.
-func move(t *testing.T, cl *servers.Cluster, slot uint64) (to *servers.Server) {
-	t.Helper()
-	text := fmt.Sprint(slot)
-	from := agreed(t, cl, slot, nil)
-	for other := (slot + 1) % clusterSlots; to == nil || to == from; other = (other + 977) % clusterSlots {
-		to, _ = ownerOf(t, cl, other)
-	}
-	to.Do("CLUSTER", "SETSLOT", text, "IMPORTING", from.Do("CLUSTER", "MYID"))
-	from.Do("CLUSTER", "SETSLOT", text, "MIGRATING", to.Do("CLUSTER", "MYID"))
-	for {
-		keys := strings.Fields(from.Do("CLUSTER", "GETKEYSINSLOT", text, "1"))
-		if len(keys) == 0 {
-			break
-		}
-		from.Do("MIGRATE", "127.0.0.1", to.Port(), keys[0], "0", "5000")
-	}
-	assign(cl, slot, to)
-	return agreed(t, cl, slot, to)
-}
-
-// assign tells all masters who has a slot, its new owner first.
-func assign(cl *servers.Cluster, slot uint64, to *servers.Server) {
-	id := to.Do("CLUSTER", "MYID")
-	to.Do("CLUSTER", "SETSLOT", fmt.Sprint(slot), "NODE", id)
-	for _, n := range cl.Nodes {
-		if strings.Contains(n.Do("INFO", "replication"), "role:master") {
-			n.Do("CLUSTER", "SETSLOT", fmt.Sprint(slot), "NODE", id)
-		}
-	}
-}
-
-// agreed is the master that all nodes take for the slot's, as soon as they do.
-// Now and then a node believes an old message of another more than what it was
-// told a moment ago: where they are to agree on one, they are told again.
-func agreed(t *testing.T, cl *servers.Cluster, slot uint64, to *servers.Server) (owner *servers.Server) {
-	t.Helper()
-	soon := during(time.Second)
-	eventually(t, func() bool {
-		owner = nil
-		for _, n := range cl.Nodes {
-			now, ok := ownerSeenBy(t, n, cl, slot)
-			if !ok || owner != nil && owner != now {
-				if to != nil && !soon() {
-					assign(cl, slot, to)
-					soon = during(time.Second)
-				}
-				return false
-			}
-			owner = now
-		}
-		return true
-	})
-	return owner
-}

@@ -154,11 +154,13 @@ func TestFault_A6(t *testing.T) {
 	for name, fault := range map[string]struct {
 		begin, end func()
 		works      bool // decisions are still made in time
+		either     bool // some are, some are not
 	}{
-		"pause": {begin: func() { s.Do("CLIENT", "PAUSE", "60000", "WRITE") }, end: func() { s.Do("CLIENT", "UNPAUSE") }},
-		"sleep": {begin: func() { go s.Do("DEBUG", "SLEEP", "0.5") }, end: func() { s.Do("PING") }},
-		"drip":  {begin: func() { p.Set(faultproxy.Mode{Drip: 10 * time.Millisecond}) }, end: func() { p.Set(faultproxy.Mode{}) }},
-		"delay": {begin: func() { p.Set(faultproxy.Mode{Delay: 20 * time.Millisecond}) }, end: func() { p.Set(faultproxy.Mode{}) }, works: true},
+		"pause":        {begin: func() { s.Do("CLIENT", "PAUSE", "60000", "WRITE") }, end: func() { s.Do("CLIENT", "UNPAUSE") }},
+		"sleep":        {begin: func() { go s.Do("DEBUG", "SLEEP", "0.5") }, end: func() { s.Do("PING") }},
+		"drip":         {begin: func() { p.Set(faultproxy.Mode{Drip: 10 * time.Millisecond}) }, end: func() { p.Set(faultproxy.Mode{}) }},
+		"delay":        {begin: func() { p.Set(faultproxy.Mode{Delay: 20 * time.Millisecond}) }, end: func() { p.Set(faultproxy.Mode{}) }, works: true},
+		"just in time": {begin: func() { p.Set(faultproxy.Mode{Delay: 40 * time.Millisecond}) }, end: func() { p.Set(faultproxy.Mode{}) }, either: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			timeout := DefaultTimeout
@@ -167,17 +169,27 @@ func TestFault_A6(t *testing.T) {
 			}
 			b := must(t, plainClient(t, p.Addr()), Options{Timeout: timeout})
 			a := asking(t, core.BucketedWindow{}, 1_000_000, time.Hour)
-			var y tally
+			next := identities(t, 100)
+			var y, others tally
 			y.take(b, a)
+			crowd(16, func() bool { others.take(b, next()); return false })
 			fault.begin()
-			still := during(300 * time.Millisecond)
-			crowd(8, func() bool { y.take(b, a); return still() })
+			lasts := 300 * time.Millisecond
+			if fault.either {
+				lasts = 3 * time.Second
+			}
+			still := during(lasts)
+			crowd(8, func() bool { y.pace(b, a); others.pace(b, next()); return still() })
 			fault.end()
 			y.inTime(t, b, core.ErrUnavailable)
-			if fault.works != (y.failed.Load() == 0) {
+			others.inTime(t, b, core.ErrUnavailable)
+			if !fault.either && fault.works != (y.failed.Load() == 0) {
 				t.Errorf("%d calls failed", y.failed.Load())
 			}
 			recovers(t, b, time.Second)
+			if n := changes(b); n > 4 || fault.works && n > 0 {
+				t.Errorf("the breaker changed %d times", n)
+			}
 			used := units(t, on(t, s), a)
 			if least, most := y.admitted.Load(), y.admitted.Load()+y.failed.Load(); used < least || used > most {
 				t.Errorf("%d units used, %d admitted, %d unknown", used, least, most-least)

@@ -292,11 +292,12 @@ func TestFault_A12(t *testing.T) {
 	c := redis.NewClient(&redis.Options{Addr: p.Addr(), PoolSize: 2})
 	defer c.Close()
 	b := must(t, c, Options{})
-	a := asking(t, core.GCRA{}, 1_000_000, time.Hour)
-	crowd(2, func() bool { _, _ = take(b, 0, a); return false })
+	next := identities(t, 100)
+	crowd(2, func() bool { _, _ = take(b, 0, next()); return false })
 	p.Set(faultproxy.Mode{Delay: 30 * time.Millisecond})
 	var y tally
-	crowd(200, func() bool { y.take(b, a); return false })
+	still := during(time.Second)
+	crowd(200, func() bool { y.pace(b, next()); return still() })
 	full := 0
 	for _, err := range y.errs {
 		if errors.Is(err, ErrPool) {
@@ -309,6 +310,16 @@ func TestFault_A12(t *testing.T) {
 	y.inTime(t, b, core.ErrUnavailable)
 	p.Set(faultproxy.Mode{})
 	recovers(t, b, time.Second)
+
+	// With less delay some decisions are made all the time, breaker or not.
+	p.Set(faultproxy.Mode{Delay: 2 * time.Millisecond})
+	var z tally
+	still = during(time.Second)
+	crowd(200, func() bool { z.pace(b, next()); return still() })
+	if z.admitted.Load() < 20 {
+		t.Errorf("only %d admitted", z.admitted.Load())
+	}
+	z.inTime(t, b, core.ErrUnavailable)
 }
 
 // Idle connections are cut again and again.

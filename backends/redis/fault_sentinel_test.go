@@ -46,7 +46,7 @@ func failover(t *testing.T, config ...string) (lost, refused int64) {
 	a := asking(t, core.FixedWindow{}, 1_000_000_000, 366*24*time.Hour)
 	old := s.Master()
 	var y tally
-	stop := load(b, &y, a)
+	stop := load(b, &y, func() core.Ask { return a })
 	eventually(t, func() bool { return y.admitted.Load() > 300 })
 	s.Sentinels[0].Do("SENTINEL", "FAILOVER", s.Name)
 	eventually(t, func() bool { return s.Master() != old })
@@ -77,8 +77,10 @@ func TestFault_B2(t *testing.T) {
 			const n = 500
 			a := asking(t, core.SlidingWindow{}, n, time.Hour)
 			old := s.Master()
-			var y tally
-			stop := load(b, &y, a)
+			next := identities(t, 100)
+			var y, others tally
+			stop := load(b, &y, func() core.Ask { return a })
+			stopOthers := load(b, &others, next)
 			eventually(t, func() bool { return y.admitted.Load() > 100 })
 			fault(s.Nodes[0])
 			eventually(t, func() bool { return s.Master() != old })
@@ -94,7 +96,12 @@ func TestFault_B2(t *testing.T) {
 			if time.Since(promoted) > 5*time.Second {
 				t.Errorf("no decision for %v after the promotion", time.Since(promoted))
 			}
+			if changes(b) < 2 {
+				t.Errorf("the breaker was not used: %+v", b.Breakers())
+			}
 			stop()
+			stopOthers()
+			others.inTime(t, b, core.ErrUnavailable)
 			y.inTime(t, b, core.ErrUnavailable)
 			if got := y.admitted.Load(); got > 2*n {
 				t.Errorf("%d admitted, the limit is %d", got, n)

@@ -18,10 +18,7 @@ func neighbours(t *testing.T, b *Backend, n int, limit int64) (asks []core.Ask) 
 	var home *redis.Client
 	for len(asks) < n {
 		a := asking(t, five[len(asks)%len(five)], limit, 24*time.Hour)
-		server, err := b.serverOf(background(), nameOf(a))
-		if err != nil {
-			t.Fatal(err)
-		}
+		server := serverOf(t, b, a)
 		if home == nil || server == home {
 			home, asks = server, append(asks, a)
 		}
@@ -35,7 +32,7 @@ func TestFault_A5Pipelines(t *testing.T) {
 	p := faultproxy.New(t, s.Addr())
 	c := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"only": p.Addr()}, ContextTimeoutEnabled: true})
 	defer c.Close()
-	b := must(t, c, Options{Timeout: 200 * time.Millisecond})
+	b := must(t, c, Options{Timeout: 200 * time.Millisecond, BreakAfter: -1})
 	direct := on(t, s)
 	asks := neighbours(t, b, 3, 1000)
 	out := make([]core.Verdict, len(asks))

@@ -37,9 +37,15 @@ func (b *Backend) Reset(ctx context.Context, cells ...core.Cell) error {
 	defer cancel()
 	errs := make([]error, len(lines))
 	inParallel(len(lines), func(i int) {
-		// Deleting again does no harm, so the client may retry this one.
-		errs[i] = b.client.Process(ctx, redis.NewCmd(ctx, lines[i]...))
+		passage, err := b.guards.enter(lines[i][1].(string))
+		if err == nil {
+			// Deleting again does no harm, so the client may retry this one.
+			err = b.client.Process(ctx, redis.NewCmd(ctx, lines[i]...))
+			passage.leave(ctx, err)
+		}
+		errs[i] = err
 	})
+	b.denied.Forget(cells...)
 	for _, err := range errs {
 		if err != nil {
 			b.reload.after(ctx, err)

@@ -44,6 +44,11 @@ func (b *Backend) correct(ctx context.Context, at int64, ts []target, correction
 	if len(ts) == 0 {
 		return errs
 	}
+	defer func() {
+		for i := range ts { // done or not: who can tell
+			b.denied.Forget(ts[i].Cell)
+		}
+	}()
 	parts := bySlot(ts)
 	mine := make([][]correction, len(parts))
 	for i, p := range parts {

@@ -17,10 +17,14 @@ func (b *Backend) Take(ctx context.Context, at int64, asks []core.Ask, out []cor
 	if len(asks) == 0 || len(out) != len(asks) || at < 0 {
 		return 0, errInput
 	}
+	if b.guards.shut() {
+		return 0, errOpen
+	}
 	ts, err := b.targets(asks, at != 0)
 	if err != nil {
 		return 0, err
 	}
+	sent := b.denied.Now()
 	ctx, cancel := b.deadline(ctx)
 	defer cancel()
 	t := taking{b: b, at: at}
@@ -35,7 +39,10 @@ func (b *Backend) Take(ctx context.Context, at int64, asks []core.Ask, out []cor
 		}
 		first = end
 	}
-	return t.now, t.result()
+	if err = t.result(); err == nil && at == 0 {
+		b.denied.Learn(sent, t.now, asks, out)
+	}
+	return t.now, err
 }
 
 // A taking is a Take under way.
