@@ -45,6 +45,7 @@ type Options struct {
 // A Backend keeps cells in Redis. It is safe for concurrent use.
 type Backend struct {
 	client  redis.UniversalClient
+	via     commander // what commands are sent through: the client, or what makes it obey
 	timeout time.Duration
 	slotOf  func(tag []byte) uint64 // where the cells of an identity live; nil: all in one place
 	plans   planCache
@@ -67,10 +68,11 @@ var (
 //
 // The client must honour deadlines, or a server that hangs would hang its
 // callers: a ClusterClient or Ring needs ContextTimeoutEnabled in its options
-// and is refused without it. For a *redis.Client New sees to that itself, on a
-// copy that shares the connection pool; the client it was given stays as it is.
+// and is refused without it. For a *redis.Client without it New sees to that
+// itself, for this Backend's commands alone; of the client's hooks, those see them
+// that were added before.
 func New(client redis.UniversalClient, o Options) (*Backend, error) {
-	b := &Backend{client: client, timeout: o.Timeout, plans: planCache{most: maxPlans},
+	b := &Backend{client: client, via: client, timeout: o.Timeout, plans: planCache{most: maxPlans},
 		fallback: sync.OnceValue(func() core.Backend { return memory.New() })}
 	if o.Timeout == 0 {
 		b.timeout = DefaultTimeout
@@ -94,10 +96,11 @@ func New(client redis.UniversalClient, o Options) (*Backend, error) {
 		if c == nil {
 			return nil, errNoClient
 		}
-		own := c.WithTimeout(b.timeout)
-		own.Options().ContextTimeoutEnabled = true // of the copy: WithTimeout clones the options
-		b.client = own
-		b.guards.one = b.guards.newGuard(own.Options().Addr)
+		opt := c.Options()
+		if deadlines("", opt.ContextTimeoutEnabled, opt.ReadTimeout, opt.WriteTimeout) != nil {
+			b.via = obeying(c, b.timeout)
+		}
+		b.guards.one = b.guards.newGuard(opt.Addr)
 	case *redis.ClusterClient:
 		if c == nil {
 			return nil, errNoClient

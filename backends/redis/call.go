@@ -62,7 +62,7 @@ func (b *Backend) evalNow(ctx context.Context, p *program, keys []string, args [
 
 func (b *Backend) send(ctx context.Context, line []any) (any, error) {
 	cmd := noRetry{redis.NewCmd(ctx, line...)}
-	if err := b.client.Process(ctx, cmd); err != nil && !errors.Is(err, redis.Nil) {
+	if err := b.via.Process(ctx, cmd); err != nil && !errors.Is(err, redis.Nil) {
 		b.reload.after(ctx, err)
 		return nil, err
 	}

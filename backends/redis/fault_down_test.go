@@ -124,7 +124,7 @@ func TestFault_A4(t *testing.T) {
 func TestFault_A5(t *testing.T) {
 	s := single(t)
 	p := faultproxy.New(t, s.Addr())
-	b := must(t, plainClient(t, p.Addr()), Options{})
+	b := must(t, plainClient(t, p.Addr()), Options{Timeout: patient})
 	direct := on(t, s)
 	for _, strategy := range five {
 		a := asking(t, strategy, 1000, time.Hour)

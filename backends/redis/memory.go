@@ -59,17 +59,19 @@ func memoryOf(addr, info string) Memory {
 func (b *Backend) eachServer(ctx context.Context, what string, f func(addr, info string)) error {
 	ctx, cancel := b.deadline(ctx)
 	defer cancel()
-	ask := func(ctx context.Context, server *redis.Client) error {
-		text, err := server.Info(ctx).Result()
+	askBy := func(ctx context.Context, via commander, server *redis.Client) error {
+		info := redis.NewStringCmd(ctx, "info")
+		err := via.Process(ctx, info)
 		if err == nil {
-			f(server.Options().Addr, text)
+			f(server.Options().Addr, info.Val())
 		}
 		return err
 	}
+	ask := func(ctx context.Context, server *redis.Client) error { return askBy(ctx, server, server) }
 	var err error
 	switch c := b.client.(type) {
 	case *redis.Client:
-		err = ask(ctx, c)
+		err = askBy(ctx, b.via, c)
 	case *redis.ClusterClient:
 		err = c.ForEachMaster(ctx, ask)
 	case *redis.Ring:

@@ -40,7 +40,7 @@ func (b *Backend) Reset(ctx context.Context, cells ...core.Cell) error {
 		passage, err := b.guards.enter(lines[i][1].(string))
 		if err == nil {
 			// Deleting again does no harm, so the client may retry this one.
-			err = b.client.Process(ctx, redis.NewCmd(ctx, lines[i]...))
+			err = b.via.Process(ctx, redis.NewCmd(ctx, lines[i]...))
 			passage.leave(ctx, err)
 		}
 		errs[i] = err
