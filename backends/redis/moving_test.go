@@ -74,6 +74,27 @@ func TestSumsOfALogStartAgainForADebt(t *testing.T) {
 	}
 }
 
+// Two sums of a log together may pass 2^53 where neither does.
+func TestSumsOfALogStayExact(t *testing.T) {
+	s := shared.single()
+	b := on(t, s)
+	const at, sum, limit, over = 1_700_000_000_000_000, int64(4503599629459780), 999_983, 499_992
+	ask := asking(t, core.MovingWindow{Max: limit}, limit, 24*time.Hour)
+	ask.Cost, ask.When = over, core.Always
+	name, _ := cellName(&ask.Cell, true)
+	t.Cleanup(func() { _ = b.Reset(background(), ask.Cell) })
+	s.Do("RPUSH", name, "0", fmt.Sprint(sum), fmt.Sprint(at), fmt.Sprint(sum+971_129))
+	s.Do("PEXPIRE", name, "3600000")
+	if _, err := take(b, at+1, ask); err != nil {
+		t.Fatal(err)
+	}
+	first := sum + 971_129 + over - limit // what the units that count begin from
+	want := []string{"0", fmt.Sprint(first), fmt.Sprint(at), fmt.Sprint(sum + 971_129), fmt.Sprint(at + 1), fmt.Sprint(first + limit)}
+	if got := strings.Fields(s.Do("LRANGE", name, "0", "-1")); !slices.Equal(got, want) {
+		t.Errorf("the log is %v, want %v", got, want)
+	}
+}
+
 // take is a Take of one ask.
 func take(b *Backend, at int64, ask core.Ask) (core.Verdict, error) {
 	out := make([]core.Verdict, 1)

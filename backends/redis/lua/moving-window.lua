@@ -71,7 +71,7 @@ if n > 0 then
   local excess = @used + n - $limit
   local emptied = @used == 0 or excess >= @used
   local total = room(@key, @total or 0, n)
-  local base = @base + total - (@total or 0)
+  local base = @base + (total - (@total or 0)) -- two sums may pass 2^53
   if @newest == @at and not emptied then
     redis.call('LSET', @key, -1, string.format('%d', total + n))
   else
