@@ -12,6 +12,10 @@ type Program struct {
 	Burst         int64 // units; GCRA only, 0 where Limit is
 	Precision     int64 // microseconds; BucketedWindow only
 	Counters      int   // how many sub-windows are summed; BucketedWindow only
+	// Of a Ban, in microseconds: the length of the first one, that of the longest,
+	// and the time until those before are forgiven. Limit strikes within Window
+	// lead to one.
+	BanFirst, BanLongest, BanForgive int64
 }
 
 // A Programmed rule has a Program. All rules of this package's strategies are
@@ -43,6 +47,12 @@ func (r *movingRule) Program() Program {
 // Program implements Programmed.
 func (r *gcraRule) Program() Program {
 	return Program{Strategy: gcraName, Limit: r.limit, Window: r.window, Burst: r.burst}
+}
+
+// Program implements Programmed. A ban set by hand has none: it is rare.
+func (r *banRule) Program() Program {
+	return Program{Strategy: banName, Align: FirstHit, Limit: r.after, Window: r.within,
+		BanFirst: r.first, BanLongest: r.longest, BanForgive: r.forgive}
 }
 
 // LogState is MovingWindow's state of a log given as pairs of a stamp and the

@@ -17,7 +17,7 @@ var settling = [2]*program{newSettling(false), newSettling(true)}
 // correctionNumbers are those of a correction in that program's ARGV, in their
 // order.
 var correctionNumbers = strings.Fields("kind delta limit window precision counters phase aligned length " +
-	"costq costr ra rb rc rlimit")
+	"costq costr ra rb rc rlimit banfirst banlongest banforgive")
 
 func newSettling(explicit bool) *program {
 	from := 1
@@ -88,7 +88,7 @@ func (c *correction) appendNumbers(args []any, t *target) []any {
 	p := t.step.plan()
 	for _, n := range [...]int64{
 		int64(slices.Index(kinds, t.Strategy)), min(delta, core.MaxCount), t.Limit, t.Window, t.Precision,
-		int64(t.Counters), phase, aligned, p.length(), spanq, spanr, ra, rb, c.receipt.C, rlimit,
+		int64(t.Counters), phase, aligned, p.length(), spanq, spanr, ra, rb, c.receipt.C, rlimit, t.BanFirst, t.BanLongest, t.BanForgive,
 	} {
 		args = append(args, n)
 	}

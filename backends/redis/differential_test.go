@@ -43,6 +43,7 @@ type timelineCase struct {
 	rule  core.Rule
 	other core.Rule // of another limit, used now and then
 	rate  core.Rate
+	spans []int64 // that the timeline moves by; the rate's window unless set
 }
 
 func timelineCases(t *testing.T) (cases []timelineCase) {
@@ -76,7 +77,7 @@ func timelineCases(t *testing.T) (cases []timelineCase) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cases = append(cases, timelineCase{rule.Shape() + " " + fmt.Sprint(s), rule, other, rate})
+			cases = append(cases, timelineCase{rule.Shape() + " " + fmt.Sprint(s), rule, other, rate, nil})
 		}
 	}
 	return cases
@@ -152,6 +153,9 @@ func (l *timeline) run(steps int) {
 // little or much later, now and then back.
 func (l *timeline) move() {
 	w := l.c.rate.Window.Microseconds()
+	if n := len(l.c.spans); n > 0 {
+		w = l.c.spans[l.rng.IntN(n)]
+	}
 	before := l.now
 	switch l.rng.IntN(12) {
 	case 0, 1, 2, 3: // a burst

@@ -8,11 +8,11 @@ import (
 )
 
 // kinds are the numbers of the strategies in the general program.
-var kinds = []string{"fixed-window", "sliding-window", "bucketed-window", "moving-window", "gcra"}
+var kinds = []string{"fixed-window", "sliding-window", "bucketed-window", "moving-window", "gcra", "ban"}
 
 // numbers are those of an ask in the general program's ARGV, in their order.
 var numbers = strings.Fields("kind when soft last limit window precision counters phase aligned length " +
-	"cost burst costq costr fullq fullr")
+	"cost burst costq costr fullq fullr banfirst banlongest banforgive")
 
 // general has the program that decides any asks, by the server's clock and by
 // explicit instants.
@@ -83,7 +83,7 @@ func (s *step) appendNumbers(args []any) []any {
 	for _, n := range [...]int64{
 		int64(slices.Index(kinds, s.Strategy)), int64(s.when), bit(s.soft), bit(s.last), s.Limit, s.Window,
 		s.Precision, int64(s.Counters), phase, aligned, p.length(),
-		s.cost, s.Burst, costq, costr, fullq, fullr,
+		s.cost, s.Burst, costq, costr, fullq, fullr, s.BanFirst, s.BanLongest, s.BanForgive,
 	} {
 		args = append(args, n)
 	}

@@ -33,13 +33,14 @@ func (f *fragment) correct() string {
 	return f.load + "if not @bad then\nif $delta>0 then\n" + f.roll + f.owe + "else\n" + f.refund + "end\nend\n"
 }
 
-// fragments has one fragment per strategy, under Strategy.Name.
+// fragments has one fragment per strategy, under Strategy.Name, and that of bans.
 var fragments = map[string]fragment{
 	"fixed-window":    parseFragment("fixed-window"),
 	"sliding-window":  parseFragment("sliding-window"),
 	"bucketed-window": parseFragment("bucketed-window"),
 	"moving-window":   parseFragment("moving-window"),
 	"gcra":            parseFragment("gcra"),
+	"ban":             parseFragment("ban"),
 }
 
 func parseFragment(name string) fragment {

@@ -86,7 +86,7 @@ func appendPlans(b []byte, steps []step, explicit bool) []byte {
 		s := &steps[i]
 		b = append(b, s.Strategy...)
 		b = append(b, byte(s.Align), byte(s.when), flag(s.soft, 1)|flag(s.last, 2)|flag(s.cost == 1, 4))
-		for _, n := range [...]int64{s.Limit, s.Window, s.Burst, s.Precision, int64(s.Counters)} {
+		for _, n := range [...]int64{s.Limit, s.Window, s.Burst, s.Precision, int64(s.Counters), s.BanFirst, s.BanLongest, s.BanForgive} {
 			b = binary.AppendUvarint(b, uint64(n))
 		}
 	}

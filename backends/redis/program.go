@@ -217,6 +217,12 @@ func (p *plan) fill(text, n string) string {
 			return literal(fq)
 		case "fullr":
 			return literal(fr)
+		case "banfirst":
+			return literal(p.BanFirst)
+		case "banlongest":
+			return literal(p.BanLongest)
+		case "banforgive":
+			return literal(p.BanForgive)
 		case "least":
 			return "$least"
 		}

@@ -36,6 +36,28 @@ local function arrival(key, q, r, refunded, latest)
   end
 end
 
+-- FUNCTION strike
+-- strike counts n strikes in the cell of a ban, and begins one when that is
+-- enough. During one it does nothing.
+local function strike(key, n, since, strikes, ends, row, after, within, first, longest, forgive)
+  if n == 0 or now < ends then return end
+  if now >= ends + forgive then ends, row = 0, 0 end
+  if now >= since + within then strikes = 0 end
+  if strikes == 0 then since = now end
+  strikes = strikes + owed(strikes, n)
+  local latest = since + within
+  if strikes >= after then
+    local length, before = first, row
+    while before > 0 and length < longest do
+      length, before = length * 2, before - 1
+    end
+    ends, row = math.max(now, since) + math.min(length, longest), row + 1
+    since, strikes, latest = 0, 0, 0
+  end
+  if ends > 0 then latest = math.max(latest, ends + forgive) end
+  redis.call('SET', key, string.format('%d %d %d %d', since, strikes, ends, row), 'PX', px(latest))
+end
+
 -- FUNCTION words
 -- words are the n words of a cell as text; nil where it has others.
 local function words(v, n)

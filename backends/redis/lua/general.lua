@@ -3,7 +3,7 @@
 -- KEYS: the cells' names, one per ask.
 -- ARGV: $from - 1 of the whole call, then per ask, in this order:
 --   kind when soft last limit window precision counters phase aligned length
---   cost burst costq costr fullq fullr
+--   cost burst costq costr fullq fullr banfirst banlongest banforgive
 -- where soft, last (of its decision) and aligned (0: windows begin at the first
 -- charge) are 0 or 1, and length is that of the windows that phase places.
 -- RETURN: the instant, then per ask its cell as it was before its decision

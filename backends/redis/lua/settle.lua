@@ -3,7 +3,7 @@
 -- KEYS: the cells' names, one per correction; a cell may come several times.
 -- ARGV: $from - 1 of the whole call, then per correction, in this order:
 --   kind delta limit window precision counters phase aligned length costq costr
---   ra rb rc rlimit
+--   ra rb rc rlimit banfirst banlongest banforgive
 -- where delta is the units refunded (below 0) or owed, costq and costr their span
 -- in GCRA, and ra to rlimit the receipt: its words A, B and C, but for GCRA the
 -- upper half of B as rb and the lower one as rlimit.
