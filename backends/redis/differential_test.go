@@ -261,6 +261,9 @@ func (l *timeline) settle(rule core.Rule) {
 		if l.rng.IntN(3) == 0 {
 			delta = -1 - l.rng.Int64N(p.cost)
 		}
+		if rule.Shape() == "gcra" && l.rng.IntN(4) == 0 {
+			rc.A = -rc.A // if it is the latest: core.Waiter
+		}
 	default:
 		delta = -1
 	}

@@ -28,7 +28,7 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	if os.Getenv("STINT_WORKER") != "" {
-		work()
+		map[string]func(){"": work, "wait": waitWork, "hold": holdWork}[os.Getenv("STINT_WORK")]()
 		return
 	}
 	p, err := servers.Shared()

@@ -58,13 +58,14 @@ end
 -- REFUND
 -- What of the charge is still to be worked off goes from now to where its work
 -- ends: to the arrival time after it, $ra and $rb, less what was refunded since.
-local since = @refunded - $rc
+-- Where $ra is negative, only if no charge came after it and nothing was refunded.
+local ra, since = math.abs($ra), @refunded - $rc
 if @raw and $limit > 0 and $rlimit == $limit and since >= 0 then
   local tq, tr = @q, @r
   if tr >= $limit then tq, tr = tq + 1, 0 end
-  local oq, part = $ra - since - now, $rb
-  local last = since == 0 and $ra == tq and $rb == tr
-  if oq > 0 or oq == 0 and part > 0 then
+  local oq, part = ra - since - now, $rb
+  local last = since == 0 and ra == tq and $rb == tr
+  if (last or $ra > 0) and (oq > 0 or oq == 0 and part > 0) then
     if $costq < oq or $costq == oq and $costr < part then oq, part = $costq, $costr end
     local refunded, latest = @refunded, @latest
     if not last then
