@@ -100,7 +100,7 @@ func New(client redis.UniversalClient, o Options) (*Backend, error) {
 		if deadlines("", opt.ContextTimeoutEnabled, opt.ReadTimeout, opt.WriteTimeout) != nil {
 			b.via = obeying(c, b.timeout)
 		}
-		b.guards.one = b.guards.newGuard(opt.Addr)
+		b.guards.one = b.guards.newGuard(c)
 	case *redis.ClusterClient:
 		if c == nil {
 			return nil, errNoClient

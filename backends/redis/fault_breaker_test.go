@@ -6,6 +6,7 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -46,6 +47,34 @@ func changes(b *Backend) (n int64) {
 		n += s.Changes
 	}
 	return n
+}
+
+// All connections of the client are in use by the application: that is no fault
+// of the server's, and no reason to leave it alone.
+func TestCrowdedPoolDoesNotOpenTheBreaker(t *testing.T) {
+	s := shared.single()
+	c := redisClient(t, &redis.Options{Addr: s.Addr(), PoolSize: 2})
+	b := must(t, c, Options{})
+	next := identities(t, 10)
+	busy, end := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() { c.BLPop(busy, time.Minute, "nothing comes here") })
+	}
+	defer func() {
+		end()
+		c.Close()
+		wg.Wait()
+	}()
+	eventually(t, func() bool { return strings.Count(s.Do("CLIENT", "LIST"), "cmd=blpop") >= 2 })
+	for range 20 {
+		if _, err := take(b, 0, next()); !errors.Is(err, ErrPool) {
+			t.Fatalf("%v", err)
+		}
+	}
+	if changes(b) != 0 {
+		t.Errorf("%+v", b.Breakers())
+	}
 }
 
 // dialling is a client that counts how often it dials, and dials once where

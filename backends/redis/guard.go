@@ -32,15 +32,23 @@ type guards struct {
 // A guard is the breaker of one server.
 type guard struct {
 	*breaker.Breaker
-	addr string
-	last atomic.Pointer[net.OpError] // the last dial that failed
+	server *redis.Client // nil: not known
+	addr   string
+	last   atomic.Pointer[net.OpError] // the last dial that failed
 }
 
 // maxGuards bounds the servers that are remembered, where their addresses change.
 const maxGuards = 1024
 
-func (g *guards) newGuard(addr string) *guard {
-	return &guard{Breaker: breaker.New(g.settings), addr: addr}
+func (g *guards) newGuard(server *redis.Client) *guard {
+	return &guard{Breaker: breaker.New(g.settings), server: server, addr: addrOf(server)}
+}
+
+func addrOf(server *redis.Client) string {
+	if server == nil {
+		return ""
+	}
+	return server.Options().Addr
 }
 
 // shut reports that the one server there is would not be asked, before anything
@@ -58,19 +66,16 @@ func (g *guards) enter(name string) (passage, error) {
 // of is the guard of a server. Where the client does not know which one a cell is
 // on, as long as it has not reached its Cluster, it is one without an address.
 func (g *guards) of(server *redis.Client) *guard {
-	addr := ""
-	if server != nil {
-		addr = server.Options().Addr
-	}
 	if known := g.known.Load(); known != nil {
-		if own := (*known)[addr]; own != nil {
+		if own := (*known)[addrOf(server)]; own != nil {
 			return own
 		}
 	}
-	return g.add(addr)
+	return g.add(server)
 }
 
-func (g *guards) add(addr string) *guard {
+func (g *guards) add(server *redis.Client) *guard {
+	addr := addrOf(server)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	next := map[string]*guard{}
@@ -81,7 +86,7 @@ func (g *guards) add(addr string) *guard {
 	}
 	own := next[addr]
 	if own == nil {
-		own = g.newGuard(addr)
+		own = g.newGuard(server)
 		next[addr] = own
 	}
 	g.known.Store(&next)
@@ -113,7 +118,7 @@ func (p *passage) leave(ctx context.Context, err error) {
 		p.guard.Answered(p.call)
 		return
 	}
-	if !transport(err) || ctx.Value(hurried{}) != nil {
+	if !transport(err) || ctx.Value(hurried{}) != nil || p.guard.crowded(err) {
 		return
 	}
 	// go-redis stops dialling after some failures, for up to a second, and
@@ -122,6 +127,20 @@ func (p *passage) leave(ctx context.Context, err error) {
 	idle := dial != nil && dial.Op == "dial" && p.guard.last.Swap(dial) == dial
 	identity, _, _ := strings.Cut(p.key, "}")
 	p.guard.Failed(p.call, maphash.String(keySeed, identity), idle)
+}
+
+// crowded tells that a call got no connection because all that the pool may have
+// are in use: by other calls, which will tell how the server is, or by whatever else
+// the application does with its client.
+func (g *guard) crowded(err error) bool {
+	if g.server == nil {
+		return false
+	}
+	if _, network := errors.AsType[*net.OpError](err); network {
+		return false
+	}
+	waited := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
+	return waited && int(g.server.PoolStats().TotalConns) >= g.server.Options().PoolSize
 }
 
 // transport tells that a call failed on the way to the server or back, or got no
