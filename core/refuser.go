@@ -107,7 +107,7 @@ func (l *Limiter) refused(q *quota, o *Outcome, d *Decision) {
 	e.b = q
 	e.Remaining, e.RetryAfter, e.NextAfter, e.ResetAfter = o.Remaining, o.RetryAfter, o.NextAfter, o.ResetAfter
 	d.now, d.headers, d.disallowed = o.Now, l.headers, l.config.Disallowed
-	d.Limited, d.Allowed = true, false
+	d.Limited, d.Allowed, d.Banned = true, false, q.ban
 	d.speak(e)
 	if l.config.Jitter {
 		d.spread()
