@@ -48,7 +48,7 @@ var redisBugs = []mutant{
 		pkg: "backends/redis", run: "^TestFault_A4$",
 	}, {
 		name: "hanging-up-cancels", from: "the request's context in the store's call", what: "a client that goes away makes its charge look like a failure",
-		file: "backends/redis/call.go", old: "context.WithDeadline(context.WithoutCancel(ctx), end)", new: "context.WithDeadline(ctx, end)",
+		file: "backends/redis/call.go", old: "parent := time.Now().Add(b.timeout), context.WithoutCancel(ctx)", new: "parent := time.Now().Add(b.timeout), ctx",
 		pkg: "backends/redis", run: "^Test(Fault_F8|Cancel|TheCaller|HangingUp)",
 	}, {
 		name: "io-in-constructor", from: "ulule", what: "a program can not start while its Redis is down",
