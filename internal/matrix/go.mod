@@ -20,6 +20,7 @@ require (
 
 require (
 	github.com/andybalholm/brotli v1.1.0 // indirect
+	github.com/bradfitz/gomemcache v0.0.0-20260422231931-4d751bb6e37c // indirect
 	github.com/bytedance/gopkg v0.1.3 // indirect
 	github.com/bytedance/sonic v1.15.0 // indirect
 	github.com/bytedance/sonic/loader v0.5.0 // indirect
@@ -47,6 +48,7 @@ require (
 	github.com/quic-go/quic-go v0.59.0 // indirect
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/rivo/uniseg v0.2.0 // indirect
+	github.com/stint-go/stint/backends/memcached v0.0.0
 	github.com/stint-go/stint/backends/redis v0.0.0
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/ugorji/go/codec v1.3.1 // indirect
@@ -73,3 +75,5 @@ replace github.com/stint-go/stint/adapters/echo => ../../adapters/echo
 replace github.com/stint-go/stint/adapters/fiber => ../../adapters/fiber
 
 replace github.com/stint-go/stint/backends/redis => ../../backends/redis
+
+replace github.com/stint-go/stint/backends/memcached => ../../backends/memcached

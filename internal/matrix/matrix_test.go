@@ -22,15 +22,16 @@ var adapters = []adaptertest.Adapter{netHTTP, ginAdapter, echoAdapter, fiberAdap
 
 // backends are all there are, by name.
 var backends = map[string]func(testing.TB) core.Backend{
-	"memory": func(testing.TB) core.Backend { return memory.New() },
-	"redis":  openRedis,
+	"memory":    func(testing.TB) core.Backend { return memory.New() },
+	"redis":     openRedis,
+	"memcached": openMemcached,
 }
 
 // raceShare divides how often rows repeat themselves.
 var raceShare = 1
 
 // shares divide it further where a decision is a round trip.
-var shares = map[string]int{"memory": 1, "redis": 10}
+var shares = map[string]int{"memory": 1, "redis": 10, "memcached": 10}
 
 // options are those of all runs on one of the backends. STINT_LONG asks for ten
 // times as many repetitions.
