@@ -31,7 +31,7 @@ var backends = map[string]func(testing.TB) core.Backend{
 var raceShare = 1
 
 // shares divide it further where a decision is a round trip.
-var shares = map[string]int{"memory": 1, "redis": 10, "memcached": 10}
+var shares = map[string]int{"memory": 1, "redis": 10, "memcached": 20}
 
 // options are those of all runs on one of the backends. STINT_LONG asks for ten
 // times as many repetitions.
