@@ -1,10 +1,10 @@
 #!/bin/sh
 # bench.sh OUT [ROUNDS]: measures every row, interleaved over rounds in random
-# order, with the raw output in OUT. LAYERS picks among "A unique heap attack B C"; C needs
-# redis-server and redis-benchmark.
+# order, with the raw output in OUT. LAYERS picks among "A unique heap attack B C D"; C needs
+# redis-server and redis-benchmark, D memcached.
 set -eu
 cd "$(dirname "$0")"
-out=${1:-out} rounds=${2:-5} layers=${LAYERS:-A unique heap attack B C}
+out=${1:-out} rounds=${2:-5} layers=${LAYERS:-A unique heap attack B C D}
 bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
 mkdir -p "$out"
@@ -29,6 +29,7 @@ while [ "$r" -le "$rounds" ]; do
 		attack) [ "$r" -gt 3 ] || shuffled | grep -v 'floor-[ag]' | while read -r p; do "$bin/flood" -peer="$p" -mode=attack; done ;;
 		B) bench '^BenchmarkHTTP$' 100ms ;;
 		C) "$bin/remote" -rounds 5; "$bin/remote" -scripts -rounds 1 ;;
+		D) "$bin/remote" -memcached -rounds 5 ;;
 		esac >>"$out/$layer.txt"
 	done
 	r=$((r + 1))

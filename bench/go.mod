@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/JGLTechnologies/gin-rate-limit v1.5.4
+	github.com/bradfitz/gomemcache v0.0.0-20260422231931-4d751bb6e37c
 	github.com/didip/tollbooth/v7 v7.0.2
 	github.com/gin-gonic/gin v1.12.0
 	github.com/go-chi/httprate v0.16.1
@@ -14,6 +15,7 @@ require (
 	github.com/stint-go/stint/adapters/echo v0.0.0
 	github.com/stint-go/stint/adapters/fiber v0.0.0
 	github.com/stint-go/stint/adapters/gin v0.0.0
+	github.com/stint-go/stint/backends/memcached v0.0.0
 	github.com/throttled/throttled/v2 v2.15.0
 	github.com/ulule/limiter/v3 v3.11.2
 	github.com/valyala/fasthttp v1.51.0
@@ -82,3 +84,5 @@ replace (
 )
 
 replace github.com/stint-go/stint/backends/redis => ../backends/redis
+
+replace github.com/stint-go/stint/backends/memcached => ../backends/memcached

@@ -4,6 +4,7 @@
 //	Layer A  Decider        in-process decision, memory store
 //	Layer B  HTTPPeer       whole middleware inside its framework
 //	Layer C  RemoteDecider  decision whose state is in Redis
+//	Layer D  RemoteDecider  decision whose state is in memcached
 package bench
 
 import (
@@ -54,7 +55,7 @@ type HTTPPeer struct {
 	New             func(Quota) func() Client
 }
 
-// RemoteDecider is layer C: it counts one event for the key.
+// RemoteDecider is layers C and D: it counts one event for the key.
 type RemoteDecider func(ctx context.Context, key string) (bool, error)
 
 // RemotePeer is a row of layer C: its Name, the row that it is Compared with in
@@ -64,11 +65,18 @@ type RemotePeer struct {
 	New            func(*redis.Client, Quota) (RemoteDecider, error)
 }
 
+// MemcachedPeer is RemotePeer for layer D: New is given the server's address.
+type MemcachedPeer struct {
+	Name, Compared string
+	New            func(addr string, q Quota) (RemoteDecider, error)
+}
+
 // The registries. Each peer file appends to them in init.
 var (
-	MemoryPeers []MemoryPeer
-	HTTPPeers   []HTTPPeer
-	RedisPeers  []RemotePeer
+	MemoryPeers    []MemoryPeer
+	HTTPPeers      []HTTPPeer
+	RedisPeers     []RemotePeer
+	MemcachedPeers []MemcachedPeer
 )
 
 // DeciderFunc adapts a function to Decider.
