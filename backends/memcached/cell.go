@@ -32,6 +32,7 @@ type cell struct {
 	epoch  string         // of the counters, with explicit instants
 	item   *memcache.Item // as it was read, of a cell that is one item
 	state  core.State     // before this ask charges it
+	own    [2][3]int64    // room for small states: this one, and the one after
 	ok     bool           // the rule's word on that state
 	err    error
 
@@ -87,8 +88,8 @@ func cellOf(key string) string {
 
 // counter is the key of a cell's counter.
 func (c *cell) counter(number int64) string {
-	b := make([]byte, 0, len(c.name)+len(c.epoch)+24)
-	b = append(b, c.name...)
+	var buf [256]byte
+	b := append(buf[:0], c.name...)
 	if c.explicit {
 		b = append(append(b, mark), c.epoch...)
 	}
@@ -127,7 +128,7 @@ func (c *cell) read(keys []string, items map[string]*memcache.Item) {
 		first++
 	}
 	c.number += int64(c.ahead - first)
-	c.state = make(core.State, 1+c.count)
+	c.state = c.room(0, 1+c.count)
 	copy(c.state[1:], units[first:])
 	c.state = c.with(c.state[1])
 }
@@ -142,9 +143,20 @@ func (c *cell) judge(now int64) core.Judgement {
 	return c.Rule.Decide(c.state, now, c.phase, c.Cost)
 }
 
-// after is the state once the ask is charged, and the receipt.
+// after is the state once the ask is charged, and the receipt. It is good until
+// the next call.
 func (c *cell) after(now int64) (core.State, core.Receipt) {
-	return c.Rule.Charge(append(core.State(nil), c.state...), now, c.phase, c.Cost)
+	next := c.room(1, len(c.state))
+	copy(next, c.state)
+	return c.Rule.Charge(next, now, c.phase, c.Cost)
+}
+
+// room is a state of so many words, in the cell itself where they fit.
+func (c *cell) room(i, words int) core.State {
+	if words > len(c.own[i]) {
+		return make(core.State, words)
+	}
+	return core.State(c.own[i][:words:words])
 }
 
 // verdict describes the cell after the step. admitted is the decision's for a

@@ -11,9 +11,10 @@ import (
 // command the whole time-out, and each item of a reply again.
 type conn struct {
 	net.Conn
-	lane *lane
-	turn uint64 // the call that it was last used for
-	lost error  // why it could not be replaced
+	lane  *lane
+	turn  uint64 // the call that it was last used for
+	quiet func() bool
+	lost  error // why it could not be replaced
 }
 
 // dial is the DialContext of the lane's client.
@@ -23,20 +24,19 @@ func (l *lane) dial(ctx context.Context, network, address string) (net.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: nc, lane: l, turn: l.turn}, nil
+	return &conn{Conn: nc, lane: l, turn: l.turn, quiet: observe(nc)}, nc.SetDeadline(l.deadline)
 }
 
 // SetDeadline is what gomemcache calls before each command, and for each item of
 // a reply. A connection that was idle is looked at before anything is sent: one
 // that the server has closed meanwhile is replaced.
 func (c *conn) SetDeadline(time.Time) error {
-	_ = c.Conn.SetDeadline(c.lane.deadline)
 	if c.turn == c.lane.turn {
 		return nil
 	}
 	c.turn = c.lane.turn
-	if quiet(c.Conn) {
-		return nil
+	if c.quiet() {
+		return c.Conn.SetDeadline(c.lane.deadline)
 	}
 	to := c.RemoteAddr()
 	_ = c.Close()
@@ -46,7 +46,7 @@ func (c *conn) SetDeadline(time.Time) error {
 		c.lost = err // gomemcache does not look at what SetDeadline returns
 		return err
 	}
-	c.Conn = nc
+	c.Conn, c.quiet = nc, observe(nc)
 	return nc.SetDeadline(c.lane.deadline)
 }
 

@@ -16,9 +16,10 @@ import (
 type decision struct {
 	*call
 	cells    []cell
-	admitted bool // all hard asks are OK
-	broken   bool // a hard ask has an error: no hard ask is charged
-	late     bool // a sub-window ended while its counter was charged
+	some     [4]*cell // room for those that are due
+	admitted bool     // all hard asks are OK
+	broken   bool     // a hard ask has an error: no hard ask is charged
+	late     bool     // a sub-window ended while its counter was charged
 }
 
 // make returns false where the decision has to be made again, at a later
@@ -87,13 +88,15 @@ func (d *decision) blind() bool {
 		}
 	}
 	c.number = c.layout.number(d.now, c.phase)
-	c.state = make(core.State, 2)
+	c.state = c.room(0, 2)
+	clear(c.state)
 	return c.judge(d.now).OK // else no charge can fit
 }
 
 // due are the asks to be charged when admitted: the hard ones first, and of them
 // the one that is the likeliest to be refused.
-func (d *decision) due() (due []*cell) {
+func (d *decision) due() []*cell {
+	due := d.some[:0]
 	for i := range d.cells {
 		if c := &d.cells[i]; c.ok && c.Cost > 0 && charges(c.When, true) {
 			due = append(due, c)

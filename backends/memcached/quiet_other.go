@@ -4,6 +4,6 @@ package memcachedlimit
 
 import "net"
 
-// quiet can not be told here: a connection that the server has closed fails with
-// the first command.
-func quiet(net.Conn) bool { return true }
+// observe can tell nothing here: a connection that the server has closed fails
+// with the first command.
+func observe(net.Conn) (quiet func() bool) { return func() bool { return true } }
