@@ -3,9 +3,11 @@ package memcachedlimit
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
+	"github.com/stint-go/stint/backends/memory"
 	"github.com/stint-go/stint/core"
 )
 
@@ -37,9 +39,14 @@ type Backend struct {
 	timeout time.Duration
 	lanes   lanes
 	clock   clock
+	// fallback decides while memcached is down, in this process alone.
+	fallback func() core.Backend
 }
 
-var _ core.Backend = (*Backend)(nil)
+var (
+	_ core.Backend          = (*Backend)(nil)
+	_ core.FallbackProvider = (*Backend)(nil)
+)
 
 // New returns a Backend on the servers at these addresses, each "host:port" or
 // the path of a Unix socket. All cells are spread over all servers by the hash
@@ -80,10 +87,15 @@ func NewFromSelector(s memcache.ServerSelector, o Options) (*Backend, error) {
 		o.MaxIdleConns = DefaultMaxIdleConns
 	}
 	return &Backend{
-		timeout: o.Timeout,
-		lanes:   lanes{selector: byCell{s}, timeout: o.Timeout, most: o.MaxIdleConns},
+		timeout:  o.Timeout,
+		lanes:    lanes{selector: byCell{s}, timeout: o.Timeout, most: o.MaxIdleConns},
+		fallback: sync.OnceValue(func() core.Backend { return memory.New() }),
 	}, nil
 }
+
+// Fallback implements core.FallbackProvider: a memory.New() of this Backend's own,
+// made when it is needed first.
+func (b *Backend) Fallback() core.Backend { return b.fallback() }
 
 // Close closes the connections that are idle. A Backend may be used after it:
 // then it dials again.

@@ -32,7 +32,7 @@ type cell struct {
 	epoch  string         // of the counters, with explicit instants
 	item   *memcache.Item // as it was read, of a cell that is one item
 	state  core.State     // before this ask charges it
-	own    [2][3]int64    // room for small states: this one, and the one after
+	own    [2][4]int64    // room for small states: this one, and the one after
 	ok     bool           // the rule's word on that state
 	err    error
 
@@ -113,8 +113,7 @@ func (c *cell) keys(now int64) []string {
 // read takes the state from the items that were found at keys.
 func (c *cell) read(keys []string, items map[string]*memcache.Item) {
 	if c.count == 0 {
-		c.item = items[c.name]
-		c.state, c.err = parseState(c.Rule, c.item)
+		c.hold(items[c.name])
 		return
 	}
 	units := make([]int64, len(keys))
@@ -131,6 +130,12 @@ func (c *cell) read(keys []string, items map[string]*memcache.Item) {
 	c.state = c.room(0, 1+c.count)
 	copy(c.state[1:], units[first:])
 	c.state = c.with(c.state[1])
+}
+
+// hold takes the state from the cell's item, nil where there is none.
+func (c *cell) hold(item *memcache.Item) {
+	c.item = item
+	c.state, c.err = parseState(c.Rule, item, c.room(0, c.Rule.Words()))
 }
 
 // with is the state where the current counter holds that many units.

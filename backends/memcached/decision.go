@@ -168,7 +168,7 @@ func (d *decision) takeBack(c *cell) {
 		err = d.decr(c.counter(c.number), uint64(c.Cost))
 	} else {
 		_, receipt := c.after(d.now)
-		before := c.state
+		before := slices.Clone(c.state) // its room is used again
 		err = d.settle(c, receipt, -c.Cost)
 		c.state = before
 	}

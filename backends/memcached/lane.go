@@ -97,22 +97,31 @@ func (s *lanes) close() error {
 // get reads items; those that are not there are not in the answer. gomemcache
 // reads several on goroutines of its own, one per server, and waits for them.
 func (l *lane) get(keys []string) (items map[string]*memcache.Item, err error) {
+	if len(keys) == 1 {
+		item, err := l.one(keys[0])
+		if item == nil {
+			return nil, err
+		}
+		return map[string]*memcache.Item{keys[0]: item}, nil
+	}
 	if err = l.ready(); err != nil {
 		return nil, err
 	}
 	defer l.guard(&err)
-	if len(keys) > 1 {
-		items, err = l.client.GetMulti(keys)
-		return items, l.failed(err)
+	items, err = l.client.GetMulti(keys)
+	return items, l.failed(err)
+}
+
+// one reads an item, nil where there is none.
+func (l *lane) one(key string) (item *memcache.Item, err error) {
+	if err = l.ready(); err != nil {
+		return nil, err
 	}
-	item, err := l.client.Get(keys[0])
-	if err == memcache.ErrCacheMiss {
+	defer l.guard(&err)
+	if item, err = l.client.Get(key); err == memcache.ErrCacheMiss {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, l.failed(err)
-	}
-	return map[string]*memcache.Item{keys[0]: item}, nil
+	return item, l.failed(err)
 }
 
 // add creates an item and tells whether it did: otherwise there was one.

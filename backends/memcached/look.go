@@ -24,6 +24,10 @@ func (k *call) begin() {
 // look reads cells, all of them in one round trip. Each that could not be read
 // has its own error.
 func (k *call) look(cells ...*cell) {
+	if len(cells) == 1 && cells[0].count == 0 && cells[0].err == nil {
+		k.lookAtItem(cells[0])
+		return
+	}
 	k.date(cells)
 	var all []string
 	ends := make([]int, len(cells)) // of the keys of each cell
@@ -56,6 +60,16 @@ func (k *call) look(cells ...*cell) {
 	}
 }
 
+// lookAtItem is look for one cell that is one item.
+func (k *call) lookAtItem(c *cell) {
+	item, err := k.one(c.name)
+	if err != nil {
+		c.err = err
+		return
+	}
+	c.hold(item)
+}
+
 // date finds the epochs of counters with explicit instants. An explicit instant
 // may be any, so nobody knows what counters such a cell has; a Reset forgets
 // their epoch, and the next one starts with other keys.
@@ -70,11 +84,11 @@ func (k *call) date(cells []*cell) {
 
 func (k *call) epochOf(c *cell) (string, error) {
 	for range attempts {
-		items, err := k.get([]string{c.name})
+		item, err := k.one(c.name)
 		if err != nil {
 			return "", err
 		}
-		if item := items[c.name]; item != nil {
+		if item != nil {
 			if epoch := string(item.Value); isEpoch(epoch) {
 				return epoch, nil
 			}

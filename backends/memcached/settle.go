@@ -2,6 +2,7 @@ package memcachedlimit
 
 import (
 	"context"
+	"slices"
 
 	"github.com/stint-go/stint/core"
 )
@@ -49,9 +50,11 @@ func (k *call) settle(c *cell, r core.Receipt, delta int64) error {
 		c.err = nil // it is the correction's, not the ask's
 		return err
 	}
-	corrected := func(s core.State) core.State { return c.Rule.Settle(s, k.now, c.phase, r, delta) }
+	corrected := func(s core.State) core.State {
+		return c.Rule.Settle(slices.Clone(s), k.now, c.phase, r, delta)
+	}
 	if c.count > 0 {
-		return k.owe(c, corrected(append(core.State(nil), c.state...))[1]-c.state[1])
+		return k.owe(c, corrected(c.state)[1]-c.state[1])
 	}
 	err := k.swap(c, func(s core.State) (core.State, bool) {
 		if delta < 0 && (c.item == nil || len(c.item.Value) == 0) {

@@ -21,16 +21,18 @@ const (
 
 // parseState reads a cell that is one item: its words as decimal numbers with
 // spaces between, and nothing where it is empty. A log is pairs of an instant
-// and the units charged at it.
-func parseState(rule core.Rule, item *memcache.Item) (core.State, error) {
+// and the units charged at it. room is a state of as many words as the rule has,
+// to be used where it is enough.
+func parseState(rule core.Rule, item *memcache.Item, room core.State) (core.State, error) {
 	n := rule.Words()
 	if item == nil || len(item.Value) == 0 {
 		if n == 0 {
 			return nil, nil
 		}
-		return make(core.State, n), nil
+		clear(room)
+		return room, nil
 	}
-	s, ok := parseWords(string(item.Value), make(core.State, 0, max(n, 8)))
+	s, ok := parseWords(string(item.Value), room[:0])
 	switch {
 	case !ok, n > 0 && len(s) != n:
 		return nil, foreign(item.Key)

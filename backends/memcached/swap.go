@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
@@ -17,10 +16,10 @@ const swaps = 1000
 
 // swap changes a cell that is one item: as it was looked at, and where somebody
 // came between, as it is then. change returns the next state, or false to leave
-// it. c.state is what the change was made of.
+// it alone, and c.state as it is. c.state is what the change was made of.
 func (k *call) swap(c *cell, change func(core.State) (core.State, bool)) error {
 	for try := range swaps {
-		next, wanted := change(slices.Clone(c.state))
+		next, wanted := change(c.state)
 		if !wanted {
 			return nil
 		}
@@ -38,7 +37,7 @@ func (k *call) swap(c *cell, change func(core.State) (core.State, bool)) error {
 
 // write writes the state if the cell is still as it was read.
 func (k *call) write(c *cell, s core.State) (done bool, err error) {
-	value, rest := appendState(nil, c.Rule, s), int64(0)
+	value, rest := appendState(make([]byte, 0, 64), c.Rule, s), int64(0)
 	switch {
 	case len(value) > maxValue:
 		return false, fmt.Errorf("memcachedlimit: %w: the state of %s takes %d bytes, and an item of memcached %d",
