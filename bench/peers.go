@@ -65,7 +65,8 @@ type RemotePeer struct {
 	New            func(*redis.Client, Quota) (RemoteDecider, error)
 }
 
-// MemcachedPeer is RemotePeer for layer D: New is given the server's address.
+// MemcachedPeer is a row of layer D: its Name, the row that it is Compared with,
+// and New, which makes its RemoteDecider on the server at addr.
 type MemcachedPeer struct {
 	Name, Compared string
 	New            func(addr string, q Quota) (RemoteDecider, error)

@@ -15,15 +15,29 @@ const installMemcached = "sudo apt-get install -y memcached (or: brew install me
 // further options, such as "-m", "1", "-I", "512k" (items of half of it at most).
 func Memcached(tb TB, args ...string) *Server {
 	tb.Helper()
+	s := startMemcached(tb, args...)
+	s.WaitMemcached()
+	return s
+}
+
+// MemcachedUnready is Memcached for a server that nobody may ask whether it is
+// ready: one that demands a password ("-Y", a file of lines "user:password").
+func MemcachedUnready(tb TB, args ...string) *Server {
+	tb.Helper()
+	s := startMemcached(tb, args...)
+	s.waitListening("memcached")
+	return s
+}
+
+func startMemcached(tb TB, args ...string) *Server {
+	tb.Helper()
 	addr := freeAddr(tb, 0)
 	_, port, _ := net.SplitHostPort(addr)
 	all := []string{"-l", "127.0.0.1", "-p", port, "-U", "0"}
 	if u, err := user.Current(); err == nil && u.Uid == "0" {
 		all = append(all, "-u", u.Username) // it will not be root unless told to
 	}
-	s := start(tb, "memcached", installMemcached, tb.TempDir(), addr, append(all, args...)...)
-	s.WaitMemcached()
-	return s
+	return start(tb, "memcached", installMemcached, tb.TempDir(), addr, append(all, args...)...)
 }
 
 // WaitMemcached waits until a memcached answers, after Start.

@@ -39,7 +39,7 @@ func Redis(tb TB, args ...string) *Server {
 func RedisUnready(tb TB, args ...string) *Server {
 	tb.Helper()
 	s := startRedis(tb, freeAddr(tb, 0), args...)
-	s.waitListening()
+	s.waitListening("redis-server")
 	return s
 }
 
@@ -51,13 +51,13 @@ func RedisTLS(tb TB, cert, key string, args ...string) *Server {
 	_, port, _ := net.SplitHostPort(addr)
 	s := startRedis(tb, addr, append([]string{"--port", "0", "--tls-port", port, "--tls-cert-file", cert,
 		"--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no"}, args...)...)
-	s.waitListening()
+	s.waitListening("redis-server")
 	return s
 }
 
-func (s *Server) waitListening() {
+func (s *Server) waitListening(program string) {
 	s.tb.Helper()
-	until(s.tb, "redis-server on "+s.addr+" does not listen", func() error {
+	until(s.tb, program+" on "+s.addr+" does not listen", func() error {
 		c, err := net.DialTimeout("tcp", s.addr, time.Second)
 		if err == nil {
 			_ = c.Close()
