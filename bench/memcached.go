@@ -32,7 +32,7 @@ func stintMemcached(s core.Strategy) func(string, Quota) (RemoteDecider, error) 
 }
 
 // The raw rows are what people write by hand on gomemcache: a counter that lives
-// for a minute, or a state that is read and swapped. They count no windows and
+// for an hour, or a state that is read and swapped. They count no windows and
 // take nothing back.
 
 // raw is a row on a client that keeps as many connections as it is asked by
@@ -49,7 +49,7 @@ func rawIncrementAdd(c *memcache.Client, k string, n uint64) (bool, error) {
 	k = "raw-increment-add:" + k
 	v, err := c.Increment(k, 1)
 	if errors.Is(err, memcache.ErrCacheMiss) {
-		err = c.Add(&memcache.Item{Key: k, Value: []byte("1"), Expiration: 60})
+		err = c.Add(&memcache.Item{Key: k, Value: []byte("1"), Expiration: 3600})
 		if v = 1; errors.Is(err, memcache.ErrNotStored) {
 			v, err = c.Increment(k, 1)
 		}
@@ -59,7 +59,7 @@ func rawIncrementAdd(c *memcache.Client, k string, n uint64) (bool, error) {
 
 func rawAddIncrement(c *memcache.Client, k string, n uint64) (bool, error) {
 	k = "raw-add-increment:" + k
-	err := c.Add(&memcache.Item{Key: k, Value: []byte("0"), Expiration: 60})
+	err := c.Add(&memcache.Item{Key: k, Value: []byte("0"), Expiration: 3600})
 	if err != nil && !errors.Is(err, memcache.ErrNotStored) {
 		return false, err
 	}
@@ -74,11 +74,11 @@ func rawGetSwap(c *memcache.Client, k string, _ uint64) (bool, error) {
 		item, err := c.Get(k)
 		switch {
 		case errors.Is(err, memcache.ErrCacheMiss):
-			err = c.Add(&memcache.Item{Key: k, Value: []byte("1700000000000000"), Expiration: 60})
+			err = c.Add(&memcache.Item{Key: k, Value: []byte("1700000000000000"), Expiration: 3600})
 		case err != nil:
 			return false, err
 		default:
-			item.Expiration = 60
+			item.Expiration = 3600
 			err = c.CompareAndSwap(item)
 		}
 		if !errors.Is(err, memcache.ErrNotStored) && !errors.Is(err, memcache.ErrCASConflict) {
@@ -107,7 +107,7 @@ func rawMeta(addr string, q Quota) (RemoteDecider, error) {
 		}
 		defer idle.Put(c)
 		var buf [128]byte
-		if _, err := c.Write(fmt.Appendf(buf[:0], "ma raw-meta:%s N60 J1 v\r\n", k)); err != nil {
+		if _, err := c.Write(fmt.Appendf(buf[:0], "ma raw-meta:%s N3600 J1 v\r\n", k)); err != nil {
 			return false, err
 		}
 		if line, err := c.r.ReadSlice('\n'); err != nil || line[0] != 'V' {
