@@ -40,7 +40,7 @@ var redisBugs = []mutant{
 		pkg: "backends/redis", run: "^TestFault_A5$",
 	}, {
 		name: "no-deadline", from: "go-redis without ContextTimeoutEnabled", what: "a server that hangs holds its callers for seconds",
-		file: "backends/redis/backend.go", old: "		b.client = own\n", new: "		b.client = c\n",
+		file: "backends/redis/backend.go", old: "b.via = obeying(c, b.timeout)", new: "_ = obeying",
 		pkg: "backends/redis", run: "^TestFault_A4$",
 	}, {
 		name: "lock-across-io", from: "httprate, fiber", what: "a mutex is held while the server is asked",
@@ -52,7 +52,7 @@ var redisBugs = []mutant{
 		pkg: "backends/redis", run: "^Test(Fault_F8|Cancel|TheCaller|HangingUp)",
 	}, {
 		name: "io-in-constructor", from: "ulule", what: "a program can not start while its Redis is down",
-		file: "backends/redis/backend.go", old: "		b.client = own\n", new: "		b.client = own\n		errs = append(errs, own.Ping(context.Background()).Err())\n",
+		file: "backends/redis/guard.go", old: "func (g *guards) newGuard(server *redis.Client) *guard {\n", new: "func (g *guards) newGuard(server *redis.Client) *guard {\n	if err := server.Ping(context.Background()).Err(); err != nil {\n		panic(err)\n	}\n",
 		pkg: "backends/redis", run: "^TestFault_A1$",
 	}, {
 		name: "noscript-is-a-failure", from: "clients that load scripts once", what: "a flushed script makes every decision fail",
