@@ -30,6 +30,22 @@ type Step struct {
 	Until int64 // that of the state, where OK
 }
 
+// FiguresOf are the figures of Decide after an Admit that was done: s is the state
+// as it has become, and ok what Admit said of that cost. Like Admit it makes no
+// call of an interface, takes states that lack trailing zeros, and does not panic.
+// Figures of a rule that Admit does not know are zero.
+func FiguresOf(rule Rule, s State, now, phase, cost int64, ok bool) Figures {
+	switch r := rule.(type) {
+	case *gcraRule:
+		return r.figures(s, now, cost, ok)
+	case *slidingRule:
+		return r.figures(s, now, phase, cost, ok)
+	case *fixedRule:
+		return r.figures(s, now, phase, cost, ok)
+	}
+	return Figures{}
+}
+
 func (r *gcraRule) admit(s State, now, cost int64) Step {
 	tat := span{q: s[0]}
 	switch len(s) {
@@ -63,6 +79,28 @@ func (r *gcraRule) admit(s State, now, cost int64) Step {
 	return Step{Done: true, OK: true, Full: full.less(r.add(tat, r.unit)), Until: tat.ceil()}
 }
 
+func (r *gcraRule) figures(s State, now, cost int64, ok bool) (f Figures) {
+	if r.limit == 0 {
+		return neverFigures
+	}
+	backlog := span{}
+	if len(s) > 0 && s[0] >= now {
+		backlog.q = s[0] - now
+		if len(s) > 1 && s[1] != 0 {
+			backlog = r.tat(s)
+			backlog.q -= now
+		}
+	}
+	if cost > r.burst {
+		f.RetryAfter = Forever
+	} else if !ok {
+		f.RetryAfter = r.sub(r.add(backlog, r.spanOf(cost)), r.full).ceil()
+	}
+	f.Remaining, f.NextAfter = r.room(backlog)
+	f.ResetAfter = backlog.ceil()
+	return f
+}
+
 func (r *fixedRule) admit(s State, now, phase, cost int64) Step {
 	if len(s) != 2 {
 		return Step{}
@@ -74,6 +112,25 @@ func (r *fixedRule) admit(s State, now, phase, cost int64) Step {
 	}
 	s[0], s[1] = end, used+cost
 	return Step{Done: true, OK: true, Full: cost == free, Until: end}
+}
+
+func (r *fixedRule) figures(s State, now, phase, cost int64, ok bool) (f Figures) {
+	if r.limit == 0 {
+		return neverFigures
+	}
+	all := [2]int64{}
+	copy(all[:], s)
+	end, used := r.at(all[:], now, phase)
+	f.Remaining = max(0, r.limit-used)
+	if used > 0 {
+		f.NextAfter, f.ResetAfter = end-now, end-now
+	}
+	if cost > r.limit {
+		f.RetryAfter = Forever
+	} else if !ok {
+		f.RetryAfter = end - now
+	}
+	return f
 }
 
 func (r *slidingRule) admit(s State, now, phase, cost int64) Step {
@@ -95,4 +152,25 @@ func (r *slidingRule) admit(s State, now, phase, cost int64) Step {
 	s[0], s[1] = p.end, p.cur
 	// Until of a window with units in it: they weigh less than one in the next.
 	return Step{Done: true, OK: true, Full: cost == free, Until: p.end + r.window - (r.window-1)/p.cur}
+}
+
+func (r *slidingRule) figures(s State, now, phase, cost int64, ok bool) (f Figures) {
+	if r.limit == 0 {
+		return neverFigures
+	}
+	all := [3]int64{}
+	copy(all[:], s)
+	p := r.at(all[:], now, phase)
+	used := r.used(p, now)
+	f.Remaining = max(0, r.limit-used)
+	if used > 0 {
+		f.NextAfter = r.fits(p, min(used, r.limit)-1) - now
+		f.ResetAfter = r.fits(p, 0) - now
+	}
+	if cost > r.limit {
+		f.RetryAfter = Forever
+	} else if !ok {
+		f.RetryAfter = r.fits(p, r.limit-cost) - now
+	}
+	return f
 }

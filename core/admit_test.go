@@ -8,7 +8,7 @@ import (
 )
 
 // Whatever became of a cell, Admit does to it what Decide, Charge and Until do,
-// or nothing at all.
+// or nothing at all; and FiguresOf says of it what Decide said.
 func TestAdmitIsDecideAndCharge(t *testing.T) {
 	rates := []Rate{per(5, time.Second), per(7, time.Second), per(3, time.Minute), per(0, time.Second)}
 	for name, s := range strategies {
@@ -27,6 +27,9 @@ func TestAdmitIsDecideAndCharge(t *testing.T) {
 						short = short[:len(short)-1]
 					}
 					was, at := slices.Clone(short), now-r.Int64N(3)*sec/2
+					if r.IntN(8) == 0 && len(short) > 0 && short[0] > 0 {
+						at = short[0] // on the edge: the end of a window, or the TAT but for its fraction
+					}
 					step := Admit(c.rule, short, at, c.phase, cost)
 					j := c.rule.Decide(c.state, at, c.phase, cost)
 					switch {
@@ -38,6 +41,9 @@ func TestAdmitIsDecideAndCharge(t *testing.T) {
 						t.Fatalf("%v at %d, cost %d: OK %v, Decide %+v", was, at, cost, step.OK, j)
 					default:
 						done++
+						if f := FiguresOf(c.rule, short, at, c.phase, cost, step.OK); f != j.Figures() {
+							t.Fatalf("%v, now %v, at %d, cost %d: %+v, Decide %+v", was, short, at, cost, f, j)
+						}
 						if full := j.OK && j.Remaining == 0 && j.ResetAfter > 0 || !j.OK && j.RetryAfter != Forever; step.Full != full {
 							t.Fatalf("%v at %d, cost %d: Full %v, Decide %+v", was, at, cost, step.Full, j)
 						}

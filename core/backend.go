@@ -82,7 +82,7 @@ type SingleTaker interface {
 	Seeds() *[2]maphash.Seed
 	// TakeOne decides one ask; key is the print of its key under Seeds. The space
 	// has no phase function of its own (Space.OwnPhase).
-	TakeOne(at int64, space *Space, rule Rule, key Print, cost int64, when When) (Outcome, error)
+	TakeOne(at int64, space *Space, rule Rule, key Print, cost int64, when When) (Taken, Figures, error)
 }
 
 // An Admitter is a SingleTaker with a shorter way still, for a Gate, which wants
@@ -101,4 +101,19 @@ type Outcome struct {
 	Judgement
 	Charged bool
 	Now     int64
+}
+
+// Taken and Figures are an Outcome in two parts, as the compiler keeps a struct of
+// more than four fields in memory.
+type Taken struct {
+	// OK and Charged are as in Verdict.
+	OK, Charged bool
+	// Now is the instant of the decision, in microseconds since the Unix epoch.
+	Now int64
+}
+
+// Figures are those of a Judgement.
+type Figures struct {
+	// Remaining are units; the others are durations in microseconds.
+	Remaining, RetryAfter, NextAfter, ResetAfter int64
 }

@@ -48,6 +48,9 @@ func complaintsOf(name string) (complain func(format string, args ...any), compl
 // refuseAll is the verdict of a rule whose limit is 0, for every cost.
 func refuseAll() Judgement { return Judgement{RetryAfter: Forever, NextAfter: Forever} }
 
+// neverFigures are those of refuseAll.
+var neverFigures = Figures{RetryAfter: Forever, NextAfter: Forever}
+
 // fill is how much of cost a count takes before it reaches limit.
 func fill(count, cost, limit int64) int64 { return max(0, min(cost, limit-count)) }
 

@@ -436,8 +436,8 @@ func TestShortWayFails(t *testing.T) {
 
 type fullMemory struct{ *memory.Backend }
 
-func (fullMemory) TakeOne(int64, *core.Space, core.Rule, core.Print, int64, core.When) (core.Outcome, error) {
-	return core.Outcome{}, core.NewUnavailable(core.ClassOOM, "full")
+func (fullMemory) TakeOne(int64, *core.Space, core.Rule, core.Print, int64, core.When) (core.Taken, core.Figures, error) {
+	return core.Taken{}, core.Figures{}, core.NewUnavailable(core.ClassOOM, "full")
 }
 
 // What clients see of a decision that is not all the backend's.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net/netip"
 )
 
@@ -59,12 +60,30 @@ func (c ipCut) prefix(a netip.Addr) netip.Prefix {
 // key makes k, which is zero, the key of the prefix of a valid address that is
 // normal. The zero ipCut cuts as usual.
 func (c ipCut) key(a netip.Addr, k *Key) {
-	if a.Is4() && (c.v4 == 32 || c.v4 == 0) { // nearly always, and nothing to cut
-		b := a.As4()
-		k.kind, k.bits, k.v4 = KindIP, 32, true
-		k.lo = 0xffff<<32 | uint64(binary.BigEndian.Uint32(b[:]))
+	if c.keeps(a) {
+		k.kind, k.bits, k.v4, k.lo = KindIP, 32, true, word4(a)
 		return
 	}
 	p := cmp.Or(c, ipCut{32, 64}).prefix(a)
 	*k = keyOfMasked(p.Addr(), p.Bits())
+}
+
+// print is the Print of what key makes. Nearly always it comes to that without a
+// key, whose nine words would be written and read again.
+func (c ipCut) print(a netip.Addr, seeds *[2]maphash.Seed) Print {
+	if c.keeps(a) {
+		return printAddr(0, word4(a), 32, true, seeds)
+	}
+	var k Key
+	c.key(a, &k)
+	return k.Print(seeds)
+}
+
+// keeps reports whether there is nothing to cut from an IPv4 address.
+func (c ipCut) keeps(a netip.Addr) bool { return a.Is4() && (c.v4 == 32 || c.v4 == 0) }
+
+// word4 is Key.lo of an IPv4 address.
+func word4(a netip.Addr) uint64 {
+	b := a.As4()
+	return 0xffff<<32 | uint64(binary.BigEndian.Uint32(b[:]))
 }

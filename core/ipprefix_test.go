@@ -72,3 +72,17 @@ func TestIPPrefixOutOfRange(t *testing.T) {
 		}
 	}
 }
+
+// The print of an address is that of its key, however it is cut.
+func TestPrintOfAnAddressIsThatOfItsKey(t *testing.T) {
+	for _, cut := range []ipCut{{}, {32, 64}, {24, 48}, {8, 128}} {
+		for _, text := range []string{"0.0.0.0", "1.2.3.4", "255.255.255.255", "::1", "2001:db8:1:2:3:4:5:6", "64:ff9b::102:304"} {
+			var k Key
+			a := normalAddr(netip.MustParseAddr(text))
+			cut.key(a, &k)
+			if got, want := cut.print(a, &testSeeds), k.Print(&testSeeds); got != want {
+				t.Errorf("%+v, %s: %x, of its key %x", cut, text, got, want)
+			}
+		}
+	}
+}

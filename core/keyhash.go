@@ -22,7 +22,7 @@ func (k *Key) Print(s *[2]maphash.Seed) Print {
 	case k.head != "" || k.kind == KindNone:
 		return k.printBytes(s)
 	case k.kind == KindIP:
-		return k.printIP(s)
+		return printAddr(k.hi, k.lo, k.bits, k.v4, s)
 	}
 	return printText(k.value, s).Xor(k.printPart(s))
 }
@@ -37,7 +37,12 @@ func printText(text string, s *[2]maphash.Seed) Print {
 		return Print{a, maphash.String(s[1], text)}
 	}
 	x, y := ends(text)
-	hi, lo := bits.Mul64(x^a, y^bits.RotateLeft64(a, 32)^uint64(len(text))*0x9e3779b97f4a7c15)
+	return twice(a, x, y, len(text))
+}
+
+// twice adds the second hash, of two words and a length.
+func twice(a, x, y uint64, n int) Print {
+	hi, lo := bits.Mul64(x^a, y^bits.RotateLeft64(a, 32)^uint64(n)*0x9e3779b97f4a7c15)
 	return Print{a, hi ^ lo}
 }
 
@@ -82,16 +87,14 @@ func (k *Key) printBytes(s *[2]maphash.Seed) Print {
 	return Print{maphash.Bytes(s[0], b), maphash.Bytes(s[1], b)}
 }
 
-// printIP hashes the commonest key by whole words, in registers: a v4 prefix is
-// one word, a v6 prefix two that are chained. The prefix length multiplies the
-// first link, which nobody outside can know.
-func (k *Key) printIP(s *[2]maphash.Seed) Print {
-	a := k.lo&(1<<32-1)<<8 | uint64(k.bits)<<40 // first and last byte 0: like no encoding
-	b := a
-	if !k.v4 {
-		n := 2*uint64(k.bits) + 1
-		a = k.lo ^ n*maphash.Comparable(s[0], k.hi)
-		b = k.lo ^ n*maphash.Comparable(s[1], k.hi)
+// printAddr hashes the commonest key, a prefix in two words, in registers and as
+// printText does: twice, the second time by a multiplication that the first masks.
+// A v4 prefix is one word, a v6 prefix two that are chained. The prefix length
+// multiplies the first link, which nobody outside can know.
+func printAddr(hi, lo uint64, size uint8, v4 bool, s *[2]maphash.Seed) Print {
+	x := lo&(1<<32-1)<<8 | uint64(size)<<40 // first and last byte 0: like no encoding
+	if !v4 {
+		x = lo ^ (2*uint64(size)+1)*maphash.Comparable(s[1], hi)
 	}
-	return Print{maphash.Comparable(s[0], a), maphash.Comparable(s[1], b)}
+	return twice(maphash.Comparable(s[0], x), lo, hi, int(size))
 }

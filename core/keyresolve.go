@@ -190,12 +190,17 @@ func (s *source) addressKey(ip netip.Addr, env *requestEnv, k *Key) error {
 	if !ip.IsValid() {
 		return errNoAddress
 	}
-	cut := s.cut
-	if cut.v4 == 0 {
-		cut = env.cut
-	}
+	cut := s.cutOf(env)
 	cut.key(ip, k)
 	return nil
+}
+
+// cutOf is how the source cuts addresses.
+func (s *source) cutOf(env *requestEnv) ipCut {
+	if s.cut.v4 == 0 {
+		return env.cut
+	}
+	return s.cut
 }
 
 var errNoAddress = fmt.Errorf("%w: the client's address is not known, as on a unix socket: set Config.Client", ErrIdentity)

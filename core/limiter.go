@@ -191,12 +191,18 @@ func (l *Limiter) check(n Native, v *Visit) (err error) {
 // fixed rate, keyed by the client's address, without hooks. It needs no scratch
 // memory.
 func (l *Limiter) decideLone(p *policy, n Native, d *Decision) error {
-	var key Key
-	err := p.key.addressKey(normalAddr(l.env.clientIP(n)), l.env, &key)
-	if err != nil {
-		return fmt.Errorf("policy %s: %w", p.name, err)
+	ip := normalAddr(l.env.clientIP(n))
+	if !ip.IsValid() {
+		return fmt.Errorf("policy %s: %w", p.name, errNoAddress)
 	}
-	return l.takeOne(p.quotas[0], &key, p.cost, p.when, d)
+	cut := p.key.cutOf(l.env)
+	err := l.takeOne(p.quotas[0], cut.print(ip, l.seeds), p.cost, p.when, d)
+	if err != nil {
+		var key Key
+		cut.key(ip, &key)
+		return l.copeOne(p.quotas[0], &key, p.cost, p.when, err, d)
+	}
+	return nil
 }
 
 // findLone finds the policy of decideLone.
@@ -360,7 +366,7 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	case hopeless || len(c.asks) == 0:
 	case l.refuse(c, d):
 	case len(c.asks) == 1 && l.single != nil && !l.holds && l.isPlain(c.quotas):
-		if err := l.takeOne(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
+		if err := l.takeKey(c.quotas[0], &c.asks[0].Cell.Key, c.asks[0].Cost, c.asks[0].When, d); err != nil {
 			return err
 		}
 	default:
@@ -380,17 +386,27 @@ func (l *Limiter) decide(ctx context.Context, c *call, d *Decision) error {
 	return nil
 }
 
-// takeOne is takeAll for one ask, by the backend's short way.
-func (l *Limiter) takeOne(q *quota, key *Key, cost int64, when When, d *Decision) error {
-	o, err := l.single.TakeOne(l.at(), q.space, q.rule, key.Print(l.seeds), cost, when)
+// takeKey is takeAll for one ask, by the backend's short way.
+func (l *Limiter) takeKey(q *quota, key *Key, cost int64, when When, d *Decision) error {
+	err := l.takeOne(q, key.Print(l.seeds), cost, when, d)
 	if err != nil {
 		return l.copeOne(q, key, cost, when, err, d)
+	}
+	return nil
+}
+
+// takeOne is takeKey for a key that is known by its print alone. An error is the
+// backend's, still to be coped with.
+func (l *Limiter) takeOne(q *quota, key Print, cost int64, when When, d *Decision) error {
+	o, f, err := l.single.TakeOne(l.at(), q.space, q.rule, key, cost, when)
+	if err != nil {
+		return err
 	}
 	// Field by field: a struct that has just been written is slow to copy.
 	e := &d.first
 	e.b, e.soft = q, q.policy.soft
-	e.OK, e.Remaining = o.OK, o.Remaining
-	e.RetryAfter, e.NextAfter, e.ResetAfter = o.RetryAfter, o.NextAfter, o.ResetAfter
+	e.OK, e.Remaining = o.OK, f.Remaining
+	e.RetryAfter, e.NextAfter, e.ResetAfter = f.RetryAfter, f.NextAfter, f.ResetAfter
 	d.now, d.headers, d.disallowed = o.Now, l.headers, l.config.Disallowed
 	d.Limited = !o.OK
 	d.Allowed = o.OK || e.soft

@@ -103,7 +103,7 @@ func (l *Limiter) decideKey(ctx context.Context, p *policy, key *Key, cost int64
 		return err
 	case !l.isPlain(quotas):
 	case l.single != nil:
-		return l.takeOne(quotas[0], key, cost, when, d)
+		return l.takeKey(quotas[0], key, cost, when, d)
 	case l.refuseOne(quotas[0], key, cost, when, d):
 		return nil
 	}

@@ -101,6 +101,11 @@ type Judgement struct {
 	ResetAfter int64
 }
 
+// Figures are the judgement's.
+func (j *Judgement) Figures() Figures {
+	return Figures{j.Remaining, j.RetryAfter, j.NextAfter, j.ResetAfter}
+}
+
 // A Verdict is what became of one ask: the judgement of its cell as it is after
 // the step, and what was charged.
 type Verdict struct {

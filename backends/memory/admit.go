@@ -13,12 +13,15 @@ func (b *Backend) Admit(space *core.Space, rule core.Rule, key core.Print, cost 
 	read := b.shared.clock.now()
 	s := &b.shards[key.A>>b.shift]
 	s.mu.Lock() // without defer: nobody else's code runs under this lock
-	ok, done = s.admit(fingerprintOf(cell), rule, read, phase, cost)
+	step, _ := s.admit(fingerprintOf(cell), rule, read, phase, cost)
+	s.tidy(s.shared.clock.tick(s.last))
 	s.mu.Unlock()
-	return ok, done
+	return step.OK, step.Done
 }
 
-func (s *shard) admit(p fingerprint, rule core.Rule, read, phase, cost int64) (ok, done bool) {
+// admit also returns the state as it has become, to be read before anything else
+// is done to the shard.
+func (s *shard) admit(p fingerprint, rule core.Rule, read, phase, cost int64) (step core.Step, state core.State) {
 	now := max(s.last, read)
 	s.last = now
 	addr := s.find(p)
@@ -27,9 +30,9 @@ func (s *shard) admit(p fingerprint, rule core.Rule, read, phase, cost int64) (o
 	}
 	r := s.arena.record(addr)
 	if uint32(r[1])&apart != 0 {
-		return false, false
+		return core.Step{}, nil
 	}
-	step := core.Admit(rule, r[headWords:], now, phase, cost)
+	step = core.Admit(rule, r[headWords:], now, phase, cost)
 	if step.OK {
 		until := s.shared.clock.expiry(step.Until)
 		r[1] = head(p, until)
@@ -38,13 +41,12 @@ func (s *shard) admit(p fingerprint, rule core.Rule, read, phase, cost int64) (o
 	if step.Full {
 		r[1] |= atLimit
 	}
-	s.tidy(s.shared.clock.tick(now))
-	return step.OK, step.Done
+	return step, r[headWords:]
 }
 
 // admitNew tries the shortest states first, as a newcomer is given no more room
 // than its state needs.
-func (s *shard) admitNew(p fingerprint, rule core.Rule, phase, cost int64) (ok, done bool) {
+func (s *shard) admitNew(p fingerprint, rule core.Rule, phase, cost int64) (core.Step, core.State) {
 	for words := 1; words <= 2; words++ {
 		state := s.load(0, words)
 		step := core.Admit(rule, state, s.last, phase, cost)
@@ -52,20 +54,18 @@ func (s *shard) admitNew(p fingerprint, rule core.Rule, phase, cost int64) (ok, 
 			continue
 		}
 		if !step.OK {
-			return false, true
+			return step, state
 		}
-		tick := s.shared.clock.tick(s.last)
-		if !s.reserve(words, tick) {
+		if !s.reserve(words, s.shared.clock.tick(s.last)) {
 			s.giveBack()
-			return false, false
+			return core.Step{}, nil
 		}
 		flags := s.shared.clock.expiry(step.Until)
 		if step.Full {
 			flags |= atLimit
 		}
 		s.store(&place{fingerprint: p}, 0, state, words, flags)
-		s.tidy(tick)
-		return true, true
+		return step, state
 	}
-	return false, false
+	return core.Step{}, nil
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -64,6 +65,42 @@ func TestAdmitIsTakeOne(t *testing.T) {
 				}
 				if declined > 2000 {
 					t.Errorf("%d of 9000 asks were declined", declined)
+				}
+				verify(t, short)
+			})
+		})
+	}
+}
+
+// The same for TakeOne by the Backend's own clock and Take, with all that a verdict
+// says; also of rules that core.Admit declines, and of every When.
+func TestTakeOneIsTake(t *testing.T) {
+	strategies := map[string]core.Strategy{"moving": core.MovingWindow{}, "bucketed": core.BucketedWindow{Precision: time.Second}}
+	maps.Copy(strategies, admitted)
+	for name, s := range strategies {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				short, long := open(t, 64, 1<<20), open(t, 64, 1<<20)
+				long.seeds = short.seeds
+				for _, limit := range []int64{3, 7, 0} {
+					sp, r := bind(t, "p", s, limit, 10*time.Second)
+					rnd := rand.New(rand.NewPCG(uint64(limit), 2))
+					for i := range 3000 {
+						time.Sleep(time.Duration(rnd.IntN(3)*rnd.IntN(500)) * time.Millisecond)
+						a := askFor(sp, r, strconv.Itoa(rnd.IntN(50)), rnd.Int64N(5)*rnd.Int64N(3))
+						a.When = core.When(max(0, rnd.IntN(12)-8))
+						got, at, err := one(short, 0, a)
+						out := make([]core.Verdict, 1)
+						now, wrong := long.Take(t.Context(), 0, []core.Ask{a}, out)
+						out[0].Receipt = core.Receipt{}
+						if a.Cost == 0 {
+							got.Charged = out[0].Charged
+						}
+						if err != nil || wrong != nil || got != out[0] || at != now {
+							t.Fatalf("limit %d, ask %d, %d units, when %d:\n%+v at %d, Take\n%+v at %d; %v, %v",
+								limit, i, a.Cost, a.When, got, at, out[0], now, err, wrong)
+						}
+					}
 				}
 				verify(t, short)
 			})

@@ -31,7 +31,7 @@ func open(t testing.TB, cells, bytes int) *Backend {
 	return b
 }
 
-func take(t testing.TB, b *Backend, a core.Ask) core.Outcome {
+func take(t testing.TB, b *Backend, a core.Ask) core.Verdict {
 	t.Helper()
 	v, _, err := one(b, 0, a)
 	if err != nil {
@@ -115,7 +115,8 @@ func verify(t testing.TB, b *Backend) {
 }
 
 // one is a decision of one ask by the short way.
-func one(b *Backend, at int64, a core.Ask) (core.Outcome, int64, error) {
-	o, err := b.TakeOne(at, a.Cell.Space, a.Rule, a.Cell.Key.Print(&b.seeds), a.Cost, a.When)
-	return o, o.Now, err
+func one(b *Backend, at int64, a core.Ask) (core.Verdict, int64, error) {
+	o, f, err := b.TakeOne(at, a.Cell.Space, a.Rule, a.Cell.Key.Print(&b.seeds), a.Cost, a.When)
+	j := core.Judgement{OK: o.OK, Remaining: f.Remaining, RetryAfter: f.RetryAfter, NextAfter: f.NextAfter, ResetAfter: f.ResetAfter}
+	return core.Verdict{Judgement: j, Charged: o.Charged}, o.Now, err
 }

@@ -136,13 +136,13 @@ func (b *oneWay) Take(ctx context.Context, at int64, asks []core.Ask, out []core
 
 func (b *oneWay) Seeds() *[2]maphash.Seed { return &b.seeds }
 
-func (b *oneWay) TakeOne(at int64, space *core.Space, rule core.Rule, key core.Print, cost int64, when core.When) (o core.Outcome, err error) {
+func (b *oneWay) TakeOne(at int64, space *core.Space, rule core.Rule, key core.Print, cost int64, when core.When) (o core.Taken, f core.Figures, err error) {
 	asks := []core.Ask{{Cell: core.Cell{Space: space, Key: printed(key)}, Rule: rule, Cost: cost, When: when}}
 	b.flaw(&asks[0])
 	var out [1]core.Verdict
 	o.Now, err = b.Model.Take(context.Background(), at, asks, out[:])
-	o.Judgement, o.Charged = out[0].Judgement, out[0].Charged
-	return o, err
+	o.OK, o.Charged = out[0].OK, out[0].Charged
+	return o, out[0].Figures(), err
 }
 
 func TestTakeOneIsTake(t *testing.T) {

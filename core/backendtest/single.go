@@ -24,7 +24,7 @@ func takeOneIsTake(s *suite, st strategy) {
 		now += steps[r.IntN(len(steps))]
 		a := when(core.When(r.IntN(4)), l.ask("k", []int64{0, 1, 1, 2, 5, 6}[r.IntN(6)]))
 		foretold := s.take(now, peek(a))[0]
-		got, err := one.TakeOne(now, a.Cell.Space, a.Rule, a.Cell.Key.Print(seeds), a.Cost, a.When)
+		got, figures, err := one.TakeOne(now, a.Cell.Space, a.Rule, a.Cell.Key.Print(seeds), a.Cost, a.When)
 		if err != nil || got.Now != now {
 			s.Fatalf("step %d: TakeOne at %d: instant %d, error %v", i, now, got.Now, err)
 		}
@@ -33,17 +33,17 @@ func takeOneIsTake(s *suite, st strategy) {
 			s.Fatalf("step %d: %v of %d: OK %v, charged %v; want %v, %v", i, a.When, a.Cost, got.OK, got.Charged, foretold.OK, charged)
 		}
 		after := s.take(now, cost(0, peek(a)))[0]
-		if got.Remaining != after.Remaining || got.NextAfter != after.NextAfter || got.ResetAfter != after.ResetAfter {
-			s.Fatalf("step %d: TakeOne says %+v, the cell is %+v", i, got.Judgement, after.Judgement)
+		if figures.Remaining != after.Remaining || figures.NextAfter != after.NextAfter || figures.ResetAfter != after.ResetAfter {
+			s.Fatalf("step %d: TakeOne says %+v, the cell is %+v", i, figures, after.Judgement)
 		}
 		if !got.OK {
-			if again := s.take(now, peek(a))[0]; got.RetryAfter != again.RetryAfter {
-				s.Fatalf("step %d: TakeOne promises %d, Take %d", i, got.RetryAfter, again.RetryAfter)
+			if again := s.take(now, peek(a))[0]; figures.RetryAfter != again.RetryAfter {
+				s.Fatalf("step %d: TakeOne promises %d, Take %d", i, figures.RetryAfter, again.RetryAfter)
 			}
 		}
 	}
 	for name, bad := range map[string]core.Ask{"a negative cost": cost(-1, l.ask("bad", 1)), "no rule": under(nil, l.ask("bad", 1)), "no space": within(nil, l.ask("bad", 1))} {
-		if _, err := one.TakeOne(now, bad.Cell.Space, bad.Rule, bad.Cell.Key.Print(seeds), bad.Cost, bad.When); err == nil {
+		if _, _, err := one.TakeOne(now, bad.Cell.Space, bad.Rule, bad.Cell.Key.Print(seeds), bad.Cost, bad.When); err == nil {
 			s.Errorf("TakeOne took %s", name)
 		}
 	}
