@@ -77,6 +77,7 @@ func (b *binder) quota(r Rate, rule Rule, several bool) *quota {
 	} else if window >= 1e6 { // w has no sub-second values
 		e.field += ";w=" + strconv.FormatInt(seconds(window), 10)
 	}
+	e.fieldBytes = []byte(e.field)
 	return e
 }
 

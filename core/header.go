@@ -102,6 +102,17 @@ func (d *Decision) AppendField(b []byte, i int, old []byte) []byte {
 	return strconv.AppendInt(b, d.retrySeconds(), 10)
 }
 
+// CommonFields are RateLimit-Policy and, appended to b, RateLimit of a decision
+// that sends just these two and is of one rate, as most are: AppendField in one
+// step. They are the fields 0 and 1. The policy is not to be changed. ok is false for
+// all other decisions.
+func (d *Decision) CommonFields(b []byte) (policy, limit []byte, ok bool) {
+	if d.first.b == nil || len(d.more) > 0 || d.headers != HeadersDraft10 || d.hidden != 0 || d.sendsRetry() {
+		return nil, nil, false
+	}
+	return d.first.b.fieldBytes, d.first.appendLimit(b, d.jitter), true
+}
+
 // Header yields the header fields of the decision, each name once. Adapters send
 // them with every response, before its first byte.
 func (d Decision) Header() iter.Seq2[string, string] {

@@ -129,17 +129,18 @@ type policy struct {
 
 // quota is one rate of one policy, ready to be asked.
 type quota struct {
-	policy *policy
-	rate   Rate
-	rule   Rule
-	ban    bool // of strikes, not of units
-	shadow bool // asked, and no part of the decision
-	local  Rule // what the fallback applies to the same cells, or nil
-	space  *Space
-	units  int64  // the most at once
-	item   string // the name in the header fields
-	field  string // its item in RateLimit-Policy
-	left   string // its item in RateLimit, up to what remains
+	policy     *policy
+	rate       Rate
+	rule       Rule
+	ban        bool // of strikes, not of units
+	shadow     bool // asked, and no part of the decision
+	local      Rule // what the fallback applies to the same cells, or nil
+	space      *Space
+	units      int64  // the most at once
+	item       string // the name in the header fields
+	field      string // its item in RateLimit-Policy
+	fieldBytes []byte // the same
+	left       string // its item in RateLimit, up to what remains
 }
 
 // applies reports whether method and route concern the policy.

@@ -1,12 +1,14 @@
 package fiberlimit
 
 import (
+	"bytes"
 	"io"
 	"math/bits"
 	"net/http"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"github.com/stint-go/stint/core"
 )
@@ -23,14 +25,15 @@ func init() {
 
 // writeHeader writes the header fields of the decision, without allocating.
 func writeHeader(c *fiber.Ctx, d *core.Decision) {
-	sent := d.Fields()
-	if sent == 0 {
+	h := &c.Response().Header
+	var buf [128]byte
+	if policy, limit, ok := d.CommonFields(buf[:0]); ok && !isStacked(h) {
+		h.SetCanonical(names[0], policy)
+		h.SetCanonical(names[1], limit)
 		return
 	}
-	h := &c.Response().Header
-	// There are either all fields of another limiter or none: one tells.
-	stacked := sent&1 != 0 && len(h.PeekBytes(names[0])) > 0
-	var buf [128]byte
+	sent := d.Fields()
+	stacked := sent&1 != 0 && isStacked(h)
 	for ; sent != 0; sent &= sent - 1 {
 		i := bits.TrailingZeros8(sent)
 		var old []byte
@@ -39,6 +42,13 @@ func writeHeader(c *fiber.Ctx, d *core.Decision) {
 		}
 		h.SetCanonical(names[i], d.AppendField(buf[:0], i, old))
 	}
+}
+
+// isStacked reports whether another limiter has left its fields: all of them or
+// none, so one tells. Peek would first spell the name anew, letter by letter.
+func isStacked(h *fasthttp.ResponseHeader) (found bool) {
+	h.VisitAll(func(name, _ []byte) { found = found || bytes.Equal(name, names[0]) })
+	return found
 }
 
 // answer writes the response of a refused request, or returns the error that
