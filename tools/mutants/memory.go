@@ -36,7 +36,7 @@ var memoryBugs = []mutant{
 		pkg: "internal/matrix", run: "^TestAttack_E7$",
 	}, {
 		name: "negative-cost-refills", from: "throttled, gubernator, upstash", what: "a cost below 0 gives units",
-		file: "backends/memory/takeone.go", old: "	case cost < 0:\n		return o, errCost\n", new: "",
+		file: "backends/memory/takeone.go", old: "	case cost < 0:\n		return o, f, errCost\n", new: "",
 		pkg: "backends/memory", run: "^TestBadInput$",
 	}, {
 		name: "goroutine-per-store", from: "fiber, rate", what: "every store starts a goroutine that never ends",
