@@ -8,7 +8,7 @@ var memoryBugs = []mutant{
 		pkg: "internal/matrix", run: "^TestAttack_D12$",
 	}, {
 		name: "check-then-act", from: "GET, compare, INCR", what: "the lock is let go between judging and charging",
-		file: "backends/memory/takeone.go", old: "	full := limited(&o.Judgement)\n	switch {", new: "	full := limited(&o.Judgement)\n	state = append(core.State(nil), state...)\n	s.mu.Unlock()\n	for range 1000 {\n	}\n	s.mu.Lock()\n	switch {",
+		file: "backends/memory/admit.go", old: "	step = core.Admit(rule, r[headWords:], now, phase, cost)\n", new: "	before := append(core.State(nil), r[headWords:]...)\n	s.mu.Unlock()\n	for range 1000 {\n	}\n	s.mu.Lock()\n	step = core.Admit(rule, before, now, phase, cost)\n	copy(r[headWords:], before)\n",
 		pkg: "backends/memory", run: "^TestContentionOfTheShortWay$", short: true,
 	}, {
 		name: "several-limits-one-by-one", from: "loops over limits", what: "the last limit decides for all",
