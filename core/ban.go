@@ -101,7 +101,7 @@ func (r *banRule) Decide(s State, now, _, cost int64) (v Judgement) {
 	if now < after[2] {
 		v.NextAfter = after[2] - now
 	} else {
-		v.Remaining = r.after - r.strikes(after[:], now)
+		v.Remaining = max(0, r.after-r.strikes(after[:], now)) // After may have been lower since
 	}
 	v.ResetAfter = max(0, r.Until(after[:])-now)
 	return v

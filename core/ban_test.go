@@ -118,6 +118,19 @@ func TestBanByHand(t *testing.T) {
 	}
 }
 
+// Where After was made lower than the strikes there are, the next one bans, and
+// until then there are none left rather than less than none.
+func TestBanWithALowerAfter(t *testing.T) {
+	s, _ := ban(t, 10, 60, 100, 0, 0).Charge(make(State, 4), epoch, 0, 6)
+	lower := ban(t, 5, 60, 100, 0, 0)
+	if v := lower.Decide(s, epoch, 0, 0); !v.OK || v.Remaining != 0 {
+		t.Errorf("%+v", v)
+	}
+	if v := lower.Decide(s, epoch, 0, 1); v.NextAfter != 100*sec {
+		t.Errorf("%+v", v)
+	}
+}
+
 // All that is wrong is in one error.
 func TestBanRefusesBadSettings(t *testing.T) {
 	_, err := Ban{After: 0, Within: time.Microsecond, For: 367 * 24 * time.Hour, Max: time.Second, Forgive: -1}.bind()
