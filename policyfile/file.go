@@ -29,7 +29,7 @@ type Policy struct {
 	core.Policy
 	// Line is where it begins.
 	Line int
-	// Fresh has every change of the policy begin with empty counters
+	// Fresh has every change of the policy begin with empty counters and no bans
 	// (on_change: reset). Otherwise a change of limit or burst keeps what is
 	// consumed; a new window, precision, alignment or strategy always starts
 	// empty.
@@ -51,8 +51,8 @@ func (f *File) Policy(name string) (p Policy, ok bool) {
 	return p, false
 }
 
-// Key is a key as the policy counts it: for Limiter.Allow, Peek and Reset, which
-// take a key as it is. It differs from the given one where on_change is reset.
+// Key is a key as the policy counts it: for Limiter.Allow, Peek, Reset, Ban and
+// Unban, which take a key as it is. It differs from the given one where on_change is reset.
 func (f *File) Key(policy string, key core.Key) core.Key {
 	if p, ok := f.Policy(policy); ok && p.generation != "" {
 		return core.JoinKeys(key, core.KeyOf(core.KindConst, "", p.generation))

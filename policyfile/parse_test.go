@@ -54,6 +54,8 @@ policies:
   - {name: first, rate: 5/m, strategy: fixed-window, align: first}
   - {name: exact, rate: 5/m, strategy: moving-window}
   - {name: fine, rate: 60/h, strategy: bucketed-window, precision: 1m}
+  - {name: strict, rate: 5/m, ban: {after: 3, within: 10m, for: 1h, max: 24h, forgive: 48h}}
+  - {name: brief, rate: 5/m, ban: {after: 3, within: 10m, for: 1h}}
 `)
 	if !slices.Equal(f.Proxies, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}) ||
 		f.ProxyHeader != "X-Real-IP" || f.IPv4Prefix != 24 || f.IPv6Prefix != 56 || f.Prefix != "shop:" || !f.Jitter || f.Instances != 3 ||
@@ -75,6 +77,12 @@ policies:
 		core.BucketedWindow{Precision: time.Minute}} {
 		if got := f.Policies[i+1].Strategy; got != want {
 			t.Errorf("%s: strategy %#v, want %#v", f.Policies[i+1].Name, got, want)
+		}
+	}
+	for i, want := range []core.Ban{{After: 3, Within: 10 * time.Minute, For: time.Hour, Max: 24 * time.Hour, Forgive: 48 * time.Hour},
+		{After: 3, Within: 10 * time.Minute, For: time.Hour}} {
+		if p := f.Policies[i+6]; p.Ban == nil || *p.Ban != want {
+			t.Errorf("%s: ban %+v, want %+v", p.Name, p.Ban, want)
 		}
 	}
 	if rates := f.Policies[1].Rates; rates == nil || len(rates) != 0 {
@@ -139,6 +147,43 @@ func TestProblems(t *testing.T) {
 `: {`6: "0" is no number`, `6: "tomorrow" is no instant`, `7: unknown condition "planet"`, `8: match is a mapping`,
 			`8: an override with both`, `9: an override that says not for whom`, `10: an override without an end`, `5: override 6: cost 3 is above`,
 			`12: user: an empty value`, `12: an override that ends before it begins`},
+		`policies:
+  - name: a
+    rate: 5/m
+    ban: 1h
+  - name: b
+    rate: 5/m
+    ban: {}
+  - name: c
+    rate: 5/m
+    ban:
+      after: 0
+      within: 1d
+      for: 1h
+      max: -1h
+      until: 3
+  - name: d
+    rate: 5/m
+    ban:
+      after: 3
+      within: 10m
+      for: 1h
+      max: 1m
+  - name: e
+    rate: 5/m
+    ban:
+      after: 3
+      within: 10m
+      for: 1h
+      forgive: 10000h
+  - name: f
+    rate: 5/m
+    mode: annotate
+    ban: {after: 3, within: 10m, for: 1h}
+`: {`4: a ban is the value "1h": write fields: after, for, forgive, max, within`,
+			`7: a ban without "after": add how many`, `7: a ban without "within": add the time`, `7: a ban without "for": add how long`,
+			`11: "0" is no number`, `12: "1d" is no length`, `14: "-1h" is no length`, `15: unknown field "until" in a ban`,
+			`22: ban: Max 1m0s is shorter than For 1h0m0s`, `29: ban: Forgive 10000h0m0s is out of range`, `33: Ban: a policy that does not enforce`},
 	} {
 		_, err := Parse("f.yaml", []byte(text))
 		var problems Problems
@@ -226,6 +271,7 @@ func decide(t *testing.T, l *core.Limiter, r request) core.Decision {
 
 func FuzzParse(f *testing.F) {
 	f.Add("policies: [{name: a, rate: 1/m, overrides: [{match: {ip: 1.2.3.4}, times: 2, until: 2026-11-27T18:00:00Z}]}]")
+	f.Add("policies: [{name: a, rate: none, ban: {after: 1, within: 1ms, for: 1s, max: 2s, forgive: 1us}}]")
 	f.Add("a: &a [*a]")
 	f.Add("policies:\n- <<: {name: x}\n  rate: !!binary 5/m\n  ? {a: b} : c")
 	f.Fuzz(func(t *testing.T, text string) {

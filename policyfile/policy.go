@@ -19,6 +19,7 @@ func (r *reader) policy(n *yaml.Node, f *File) {
 	p := Policy{Line: n.Line}
 	var c Counting
 	overrides := func() {}
+	var banLines map[string]int
 	lines := r.mapping(n, "a policy", fields{
 		"name":         func(n *yaml.Node) { p.Name = r.text(n) },
 		"rate":         func(n *yaml.Node) { p.Rates = r.rates(n) },
@@ -33,6 +34,7 @@ func (r *reader) policy(n *yaml.Node, f *File) {
 		"mode":         func(n *yaml.Node) { p.Mode = r.mode(n) },
 		"on_failure":   func(n *yaml.Node) { p.OnFailure = r.onFailure(n) },
 		"count_denied": func(n *yaml.Node) { p.CountDenied = r.truth(n) },
+		"ban":          func(n *yaml.Node) { p.Ban, banLines = r.ban(n) },
 		"methods":      func(n *yaml.Node) { p.Methods = r.methods(n) },
 		"except":       func(n *yaml.Node) { p.Except = r.texts(n, "except") },
 		"on_change":    func(n *yaml.Node) { p.Fresh = r.fresh(n) },
@@ -41,6 +43,9 @@ func (r *reader) policy(n *yaml.Node, f *File) {
 		},
 	})
 	overrides()
+	for field, line := range banLines {
+		lines["ban "+field] = line
+	}
 	r.strategy(n, lines, c, &p)
 	if lines["name"] == 0 && n.Kind == yaml.MappingNode {
 		r.problem(n.Line, "a policy without a name", "add one, such as name: login")
@@ -120,6 +125,11 @@ func concerning(text string) []string {
 	switch first = strings.TrimSuffix(first, ":"); first {
 	case "cost", "key", "mode", "rate":
 		return []string{first}
+	case "Ban": // the policy can not have one
+		return []string{"ban"}
+	case "ban": // "ban: Max 1m0s is shorter than ..."
+		setting, _, _ := strings.Cut(strings.TrimPrefix(text, "ban: "), " ")
+		return []string{"ban " + strings.ToLower(setting), "ban"}
 	case "character", "no", "a": // "a name of 65 characters"
 		return []string{"name"}
 	case "an": // "an empty template in Except"
