@@ -16,7 +16,7 @@ import (
 	"github.com/stint-go/stint/policyfile"
 )
 
-// A looker is what peek, why and reset have in common: a policy file, the store
+// A looker is what peek, why, reset, ban and unban have in common: a policy file, the store
 // of an application, and somebody who sends requests to it.
 type looker struct {
 	file, backend, secretFile string
@@ -49,6 +49,7 @@ type sight struct {
 	policyfile.Policy
 	limiter *core.Limiter
 	request *trace.Entry
+	keys    *[]core.Key // of the request, as the latest look found them
 }
 
 // open makes a sight of each policy. close ends the connection. A sight that asks
@@ -76,13 +77,13 @@ func (k *looker) open(ctx context.Context, asks bool) (sights []sight, close fun
 	if err != nil {
 		return nil, nil, err
 	}
-	hooks := map[string]core.Hooks{}
+	hooks, keys := map[string]core.Hooks{}, map[string]*[]core.Key{}
 	for _, p := range f.Policies {
-		h := looking{}
+		h := looking{keys: new([]core.Key)}
 		if asks {
 			h.cost = max(p.Cost, 1)
 		}
-		hooks[p.Name] = h
+		hooks[p.Name], keys[p.Name] = h, h.keys
 	}
 	config := f.Config(core.Config{Backend: backend, User: trace.User, Secret: secret, Logger: slog.New(slog.DiscardHandler)}, hooks)
 	all := config.Policies
@@ -95,7 +96,7 @@ func (k *looker) open(ctx context.Context, asks bool) (sights []sight, close fun
 		if err != nil {
 			return nil, nil, err
 		}
-		sights = append(sights, sight{p, l, request})
+		sights = append(sights, sight{p, l, request, keys[p.Name]})
 	}
 	return sights, store.close, nil
 }
@@ -112,10 +113,18 @@ func (k *looker) widened(p core.Policy) core.Policy {
 	return p
 }
 
-// looking are the hooks of a look, at a cost.
+// looking are the hooks of a look, at a cost. They note the keys that it finds.
 type looking struct {
 	core.Base
 	cost int64
+	keys *[]core.Key
+}
+
+// KeyExtra implements core.Hooks.
+func (h looking) KeyExtra(r core.Request, key core.Key) core.Key {
+	key = h.Base.KeyExtra(r, key)
+	*h.keys = append(*h.keys, key.Clone())
+	return key
 }
 
 // Cost implements core.Coster.
@@ -161,6 +170,7 @@ func (k *looker) secret() ([]byte, error) {
 // look is how things stand for the request. The error is of the store; where the
 // policy finds nobody to count, nobody is why.
 func (s *sight) look() (d core.Decision, nobody error, err error) {
+	*s.keys = nil
 	d, err = s.limiter.PeekRequest(s.request)
 	if errors.Is(err, core.ErrIdentity) {
 		return d, err, nil

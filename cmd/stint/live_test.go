@@ -29,11 +29,13 @@ func TestLookingIntoALiveRedis(t *testing.T) {
 	server := servers.Redis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { client.Close() })
-	backend, err := redislimit.New(client, redislimit.Options{Timeout: patience})
+	// The application remembers no refusals: what the command lifts is noticed at once.
+	backend, err := redislimit.New(client, redislimit.Options{Timeout: patience, DenyCache: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	testLooks(t, "redis://"+server.Addr(), backend)
+	testBans(t, "redis://"+server.Addr(), backend)
 	if left := server.Do("dbsize"); left != "0" {
 		t.Errorf("%s keys are left, want none", left)
 	}
@@ -47,6 +49,7 @@ func TestLookingIntoALiveMemcached(t *testing.T) {
 	}
 	t.Cleanup(func() { backend.Close() })
 	testLooks(t, "memcached://"+server.Addr(), backend)
+	testBans(t, "memcached://"+server.Addr(), backend)
 }
 
 func testLooks(t *testing.T, url string, backend core.Backend) {
@@ -136,7 +139,7 @@ func TestWrongUseOfLooks(t *testing.T) {
 		"-p " + file + " -b redis://" + server.Addr() + " --policy other":     `no policy "other"`,
 		"-p " + file + " -b redis://" + server.Addr() + " --secret-file none": "no such file",
 	} {
-		for _, command := range []string{"peek", "why", "reset"} {
+		for _, command := range []string{"peek", "why", "reset", "ban", "unban"} {
 			if code, _, errs := stint(t, "", append([]string{command}, strings.Fields(args)...)...); code != wrong || !strings.Contains(errs, says) {
 				t.Errorf("%s %s: exit code %d, %s; want 2 and %q", command, args, code, errs, says)
 			}
@@ -144,5 +147,29 @@ func TestWrongUseOfLooks(t *testing.T) {
 	}
 	if code, _, errs := stint(t, "", "reset", "-y", "-p", file, "-b", "redis://"+server.Addr(), "--policy", "api"); code != wrong || !strings.Contains(errs, "say who") {
 		t.Errorf("a reset of nobody: exit code %d, %s", code, errs)
+	}
+	banning := filepath.Join(t.TempDir(), "banning.yaml")
+	write(t, banning, banFile)
+	for _, c := range []struct{ args, says string }{
+		{"-p " + file, "has no policy with a ban: add one"},
+		{"-p " + banning + " --policy api,login", `"api" has no ban: add one`},
+		{"-p " + banning, "say who"},
+		{"-p " + banning + " --ip 203.0.113.7", "say who"},
+	} {
+		for _, command := range []string{"ban", "unban"} {
+			args := append([]string{command, "-y", "-b", "redis://" + server.Addr()}, strings.Fields(c.args)...)
+			if code, _, errs := stint(t, "", args...); code != wrong || !strings.Contains(errs, c.says) {
+				t.Errorf("%q: exit code %d, %s; want 2 and %q", args, code, errs, c.says)
+			}
+		}
+	}
+	for length, says := range map[string]string{"0s": "write for example", "-1h": "write for example", "10000h": "1ms to", "soon": "invalid argument"} {
+		args := []string{"ban", "-y", "-p", banning, "-b", "redis://" + server.Addr(), "--ip", "203.0.113.7", "--user", "bob", "--for", length}
+		if code, _, errs := stint(t, "", args...); code != wrong || !strings.Contains(errs, says) {
+			t.Errorf("%q: exit code %d, %s; want 2 and %q", args, code, errs, says)
+		}
+	}
+	if left := server.Do("dbsize"); left != "0" {
+		t.Errorf("%s keys are left by wrong use, want none", left)
 	}
 }

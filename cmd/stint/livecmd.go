@@ -34,14 +34,14 @@ func newPeek() *cobra.Command {
 				return err
 			}
 			defer done()
-			return peek(cmd.OutOrStdout(), sights)
+			return peek(cmd.OutOrStdout(), sights, time.Now())
 		},
 	}
 	k.addTo(cmd)
 	return cmd
 }
 
-func peek(w io.Writer, sights []sight) error {
+func peek(w io.Writer, sights []sight, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "policy\trate\tat once\tremaining\tmore in\tall of it in\tmode")
 	for i := range sights {
@@ -57,6 +57,10 @@ func peek(w io.Writer, sights []sight) error {
 		none := true
 		for e := range d.Entries() {
 			none = false
+			if e.Ban {
+				peekBan(t, e, now)
+				continue
+			}
 			fmt.Fprintf(t, "%s\t%v%s\t%s\t%s\t%s\t%s\t%s\n", e.Policy, e.Rate, overridden(s, e), grouped(e.Limit), grouped(e.Remaining), wait(e.NextAfter), wait(e.ResetAfter), mode(s))
 		}
 		if none {
@@ -113,6 +117,10 @@ func why(w io.Writer, sights []sight, now time.Time) error {
 				continue
 			}
 			refused = true
+			if e.Ban {
+				fmt.Fprintf(w, "%s: banned for another %s, until %s\n", s.Name, wait(e.RetryAfter), clock(now.Add(e.RetryAfter)))
+				continue
+			}
 			fmt.Fprintf(w, "%s: refused by %v%s: %s\n", s.Name, e.Rate, overridden(s, e), until(e, now))
 		}
 		if !said {
@@ -153,7 +161,7 @@ The exit code is 1 where the answer was no.` + whose,
 				return err
 			}
 			defer done()
-			if err := peek(cmd.OutOrStdout(), sights); err != nil {
+			if err := peek(cmd.OutOrStdout(), sights, time.Now()); err != nil {
 				return err
 			}
 			if !yes && !confirmed(cmd, "Forget this?") {

@@ -71,6 +71,6 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newReplay(), newAdvise(), newCheck(), newPeek(), newWhy(), newReset())
+	root.AddCommand(newReplay(), newAdvise(), newCheck(), newPeek(), newWhy(), newReset(), newBan(), newUnban())
 	return root
 }
