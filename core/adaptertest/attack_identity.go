@@ -160,7 +160,7 @@ func chosenDimension(s *suite) {
 		p.By = by
 		l := s.limiter(p)
 		w := s.serve(route("POST", "/verify/{code}", ok, Limited(l))).dial(1)
-		s.equal(by, w.admitted(s.times(200), func(i int) string {
+		s.equal(by, w.admitted(max(20, s.times(200)), func(i int) string {
 			return fmt.Sprintf("POST /verify/%d\nAuthorization: Bearer %d%semail=%d", i, i, urlencoded, i)
 		}), 10)
 	}
