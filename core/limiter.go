@@ -260,6 +260,9 @@ func (l *Limiter) gather(c *call) error {
 		if err := c.add(p, lists); err != nil {
 			return fmt.Errorf("policy %s: %w", p.name, err)
 		}
+		if c.denied { // nobody else has to look at the request
+			return nil
+		}
 		if err := c.req.err; err != nil { // a hook read a body that can not be read
 			return fmt.Errorf("policy %s: %w", p.name, err)
 		}

@@ -116,3 +116,21 @@ func TestForbiddenAnswers(t *testing.T) {
 		}
 	}
 }
+
+// Who is denied is not looked at any further: not by what would read a body.
+func TestADeniedKeyEndsTheLook(t *testing.T) {
+	var deny core.List
+	if err := deny.Add(core.Entries{Keys: []core.Key{core.KeyOf(core.KindHeader, "X-Api-Key", "stolen")}}); err != nil {
+		t.Fatal(err)
+	}
+	l := configured(t, core.Config{DenyList: &deny, Policies: []core.Policy{
+		{Name: "key", Rate: "1/d", By: "header:X-Api-Key"},
+		{Name: "form", Rate: "1/d", By: "post:name"},
+	}})
+	r := httptest.NewRequest("POST", "/", strings.NewReader("name="+strings.Repeat("x", 1<<20)))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("X-Api-Key", "stolen")
+	if v := visit(l, httplimit.Request(r)); v.Pass || !v.Decision.Denied || v.Response.Status != 403 {
+		t.Errorf("%+v", v.Response)
+	}
+}
